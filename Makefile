@@ -1,0 +1,51 @@
+# Every target makes its own environment from nothing; once it is there, that costs nothing.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# One OpenBLAS/OpenMP thread per test worker: two workers share two cores.
+TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
+WORKERS ?= 2
+
+.PHONY: demo test check format lint types layers bench docs clean help
+
+help:
+	@echo "make demo    fit, score and plot the two demo problems (results in certgp-demo/)"
+	@echo "make test    all tests"
+	@echo "make check   what CI runs: format, lint, types, import layers, tests, docs' code blocks"
+	@echo "make bench   accuracy on the benchmark data sets (needs CERTGP_DATA)"
+	@echo "make docs    build the documentation into site/"
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[plots,dask,docs,tests,lint]'
+	touch $@
+
+demo: $(READY)
+	$(BIN)/certgp demo --out certgp-demo
+
+test: $(READY)
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS)
+
+check: format lint types layers test
+
+format: $(READY)
+	$(BIN)/ruff format --check .
+
+lint: $(READY)
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+layers: $(READY)
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	$(BIN)/python benchmarks/accuracy.py --json
+
+docs: $(READY)
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf $(VENV) site build certgp-demo

@@ -1,0 +1,6 @@
+"""How a fold over chunks runs."""
+
+from certgp.engines.base import Engine, Summable
+from certgp.engines.local import LocalEngine
+
+__all__ = ["Engine", "LocalEngine", "Summable"]

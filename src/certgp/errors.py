@@ -1,0 +1,41 @@
+"""Exceptions and warnings that say what was found and what to do about it."""
+
+
+class CertgpError(Exception):
+    """Base of every error that certgp raises on purpose."""
+
+
+class InvalidInputError(CertgpError, ValueError):
+    """An argument or a data set cannot be used; the text names it, what was found and the remedy."""
+
+
+class NotPositiveDefiniteError(CertgpError, ArithmeticError):
+    """A matrix that must be positive definite is not, in floating point."""
+
+
+class NotCertifiableError(CertgpError):
+    """The statement that was asked for has no proof for this model; the text says which one has."""
+
+
+class ModelFileError(CertgpError, ValueError):
+    """A model file is missing, damaged, of another version or not a model file."""
+
+
+class DataFileError(CertgpError, ValueError):
+    """A data file cannot be read or does not hold what was asked for."""
+
+
+class CertgpWarning(UserWarning):
+    """Base of every warning that certgp gives."""
+
+
+class RankWarning(CertgpWarning):
+    """The rank asked for cannot be reached with these rows; a smaller one is used."""
+
+
+class ConstantDataWarning(CertgpWarning):
+    """A column or the target does not vary; the fit goes on without its information."""
+
+
+class ConvergenceWarning(CertgpWarning):
+    """The optimiser stopped before it met its tolerance."""

@@ -1,0 +1,25 @@
+"""Feature maps phi with phi(x)'phi(x') close to k(x, x'): Mercer, Fourier, Nystrom."""
+
+from certgp.features.base import FeatureMap
+from certgp.features.fourier import FourierMap
+from certgp.features.index_sets import box_indices, eigenvalue_tail, optimal_indices, total_degree_indices
+from certgp.features.inducing import greedy_inducing_points, kmeans_inducing_points
+from certgp.features.mercer import MercerMap
+from certgp.features.nystrom import NystromMap
+from certgp.features.transformers import FourierFeatures, MercerFeatures, NystromFeatures
+
+__all__ = [
+    "FeatureMap",
+    "FourierFeatures",
+    "FourierMap",
+    "MercerFeatures",
+    "MercerMap",
+    "NystromFeatures",
+    "NystromMap",
+    "box_indices",
+    "eigenvalue_tail",
+    "greedy_inducing_points",
+    "kmeans_inducing_points",
+    "optimal_indices",
+    "total_degree_indices",
+]

@@ -1,0 +1,42 @@
+"""Random Fourier features: cos/sin pairs at frequencies of the kernel's spectral law."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from certgp.errors import InvalidInputError
+from certgp.features.base import FeatureMap
+from certgp.features.spectral import SpectralDesign
+from certgp.kernels import Kernel
+
+
+class FourierMap(FeatureMap):
+    r"""phi(x) = [a_i cos(omega_i'x / l), a_i sin(omega_i'x / l)], i = 1 .. m = r / 2.  [paper, sec. 4.1]
+
+    The design (omega, a^2) is a quadrature of the spectral law at unit length-scale: sum_i a_i^2 cos(omega_i't) has the kernel's
+    correlation at t as its mean. It is drawn once; learning the length-scales moves the frequencies omega / l with it.
+    Phi Phi' is neither below nor above K, so the map does not minorise.
+    """
+
+    minorises: ClassVar[bool] = False
+    amplitudes: Tensor
+
+    def __init__(self, kernel: Kernel, design: SpectralDesign, *, learn_frequencies: bool = False) -> None:
+        super().__init__(kernel, design.frequencies.shape[1])
+        if bool((design.weights < 0).any()):
+            raise InvalidInputError("the weights of a spectral design must not be negative")
+        self.frequencies = nn.Parameter(design.frequencies.clone(), requires_grad=learn_frequencies)
+        self.register_buffer("amplitudes", design.weights.sqrt())
+
+    @property
+    def rank(self) -> int:
+        return 2 * self.frequencies.shape[0]
+
+    def basis(self, X: Tensor) -> Tensor:
+        scaled = (self.frequencies / self.log_length_scale.exp()).to(X.dtype)
+        angle = scaled @ X.mT  # feature-major (m, n): long contiguous rows for cos and sin
+        amplitude = self.amplitudes.to(X.dtype)[:, None]
+        return torch.cat([amplitude * angle.cos(), amplitude * angle.sin()]).mT

@@ -1,0 +1,27 @@
+"""The mathematics of one Gaussian process: statistics, evidence, posterior, and the exact GP."""
+
+from certgp.gp.evidence import EvidenceGradient, elbo, evidence_gradient, log_evidence, log_evidence_upper_bound
+from certgp.gp.exact import ExactProcess, exact_log_evidence
+from certgp.gp.model import LowRankModel
+from certgp.gp.posterior import LowRankPosterior
+from certgp.gp.process import GaussianProcess, LowRankProcess
+from certgp.gp.profile import NoiseRatioBounds, Profile, profile_evidence
+from certgp.gp.statistics import Statistics
+
+__all__ = [
+    "EvidenceGradient",
+    "ExactProcess",
+    "GaussianProcess",
+    "LowRankModel",
+    "LowRankPosterior",
+    "LowRankProcess",
+    "NoiseRatioBounds",
+    "Profile",
+    "Statistics",
+    "elbo",
+    "evidence_gradient",
+    "exact_log_evidence",
+    "log_evidence",
+    "log_evidence_upper_bound",
+    "profile_evidence",
+]

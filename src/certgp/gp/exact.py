@@ -1,0 +1,85 @@
+"""The exact Gaussian process: the oracle, O(N^3)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from certgp.gp.process import GaussianProcess, sample_centred
+from certgp.kernels import Kernel
+from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower, solve_lower_transposed
+
+EXACT_REMEDY = "K + s2 I (raise noise_variance)"
+
+
+def exact_log_evidence(K: Tensor, y: Tensor, noise_variance: float) -> float:
+    """log N(y | 0, K + s2 I) = -1/2 [ y'S^-1 y + log|S| + N log 2 pi ], S = K + s2 I."""
+    L = cholesky(K + noise_variance * eye_like(K), EXACT_REMEDY)
+    half = solve_lower(L, y)
+    return -0.5 * float(half @ half + log_det_from_cholesky(L) + y.shape[0] * math.log(2.0 * math.pi))
+
+
+@dataclass(frozen=True, eq=False)
+class ExactProfile:
+    """Negative log evidence with the signal variance maximised out, and its gradient."""
+
+    value: float
+    signal_variance: float
+    by_correlation: Tensor  # dL/dR (N, N), R the correlation matrix
+    by_log_ratio: float  # dL/d log g, g = s2 / sf2
+
+
+def profile_exact_evidence(correlation: Tensor, y: Tensor, noise_ratio: float) -> ExactProfile:
+    r"""min over sf2 of -log N(y | 0, sf2 (R + g I)): sf2 = y'S^-1 y / N with S = R + g I.
+
+    L = 1/2 [ N + log|S| + N log sf2 + N log 2 pi ],   dL/dS = 1/2 (S^-1 - a a' / sf2),  a = S^-1 y
+    """
+    n = y.shape[0]
+    L = cholesky(correlation + noise_ratio * eye_like(correlation), EXACT_REMEDY)
+    a = solve_lower_transposed(L, solve_lower(L, y))
+    sf2 = max(float(y @ a) / n, torch.finfo(torch.float64).tiny)
+    by_correlation = 0.5 * (torch.cholesky_inverse(L) - torch.outer(a, a) / sf2)
+    value = 0.5 * (n + float(log_det_from_cholesky(L)) + n * math.log(sf2) + n * math.log(2.0 * math.pi))
+    return ExactProfile(value, sf2, by_correlation, noise_ratio * float(by_correlation.diagonal().sum()))
+
+
+class ExactProcess(GaussianProcess):
+    """GP conditioned on all rows: mean k*'S^-1 y, variance k** - |L^-1 k*|^2 with S = K + s2 I = L L'."""
+
+    def __init__(self, kernel: Kernel, X: Tensor, y: Tensor, noise_variance: float) -> None:
+        self.kernel = kernel
+        self.X = X
+        self.y = y
+        self.signal_variance = float(kernel.signal_variance)
+        self.noise_variance = noise_variance
+        K = kernel(X, X)
+        self.factor = cholesky(K + noise_variance * eye_like(K), EXACT_REMEDY)
+        self.half = solve_lower(self.factor, y)
+        self.weights = solve_lower_transposed(self.factor, self.half)
+
+    def log_evidence(self) -> float:
+        """log p(y) of the rows conditioned on."""
+        n = self.y.shape[0]
+        log_det = log_det_from_cholesky(self.factor)
+        return -0.5 * float(self.half @ self.half + log_det + n * math.log(2.0 * math.pi))
+
+    @torch.no_grad()
+    def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        cross = self.kernel(X, self.X)
+        explained = solve_lower(self.factor, cross.mT).square().sum(0)
+        return cross @ self.weights, (self.kernel.diagonal(X) - explained).clamp_min(0.0)
+
+    @torch.no_grad()
+    def covariance(self, X: Tensor) -> Tensor:
+        half = solve_lower(self.factor, self.kernel(self.X, X))
+        covariance = self.kernel(X, X) - half.mT @ half
+        covariance.diagonal().copy_((self.kernel.diagonal(X) - half.square().sum(0)).clamp_min(0.0))
+        return covariance
+
+    @torch.no_grad()
+    def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        mean, _ = self.moments(X)
+        return mean[:, None] + sample_centred(self.covariance(X), count, generator)

@@ -1,0 +1,35 @@
+"""A transform followed by a feature map: all that is learned by gradients."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from certgp.features import FeatureMap
+from certgp.transforms import Transform
+
+
+class LowRankModel(nn.Module):
+    """phi(g(x)) at unit signal variance: transform g: R^D -> R^d, features phi: R^d -> R^r."""
+
+    def __init__(self, transform: Transform, features: FeatureMap) -> None:
+        super().__init__()
+        self.transform = transform
+        self.features = features
+
+    @property
+    def rank(self) -> int:
+        """r, the number of features."""
+        return self.features.rank
+
+    def basis(self, X: Tensor) -> Tensor:
+        """Raw features (n, r) of X (n, D); see ``FeatureMap``."""
+        return self.features.basis(self.transform(X))
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Phi (n, r) of X (n, D)."""
+        phi: Tensor = self.features(self.transform(X))
+        return phi
+
+    def correlation(self, X: Tensor, Z: Tensor) -> Tensor:
+        """The exact kernel at unit signal variance on transformed inputs, (n, m)."""
+        return self.features.kernel(self.transform(X), self.transform(Z))

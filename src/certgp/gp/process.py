@@ -1,0 +1,111 @@
+"""Predictive distributions of fitted processes, in the units the process was fitted in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from certgp.errors import InvalidInputError
+from certgp.gp.model import LowRankModel
+from certgp.gp.posterior import LowRankPosterior
+from certgp.gp.statistics import Statistics
+
+DENSE_LIMIT = 20_000
+
+
+class GaussianProcess(ABC):
+    """A conditioned GP: latent moments at new inputs."""
+
+    signal_variance: float
+    noise_variance: float
+
+    @abstractmethod
+    def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance of the latent f at each row of X (n, D): (n,), (n,)."""
+
+    @abstractmethod
+    def covariance(self, X: Tensor) -> Tensor:
+        """Joint covariance of the latent f at the rows of X: (n, n); its diagonal is the variance of ``moments``."""
+
+    @abstractmethod
+    def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """Joint draws of the latent f: (n, count)."""
+
+
+class LowRankProcess(GaussianProcess):
+    r"""A low-rank GP conditioned on its statistics.
+
+    ``variance="lowrank"`` is the paper's model, Var f = s2 phi'C^-1 phi. ``variance="dtc"`` adds what the truncation lost of the
+    prior, sf2 - |phi|^2 (jointly K - Phi Phi' >= 0): the variational predictive of sparse GPs, for maps that minorise.
+    """
+
+    def __init__(
+        self, model: LowRankModel, statistics: Statistics, signal_variance: float, noise_variance: float, variance: str
+    ) -> None:
+        self.model = model
+        self.statistics = statistics  # of unit-variance features
+        self.signal_variance = signal_variance
+        self.noise_variance = noise_variance
+        self.variance_kind = variance
+        self.posterior = LowRankPosterior.condition(statistics.scaled(signal_variance), noise_variance)
+
+    def updated(self, more: Statistics) -> LowRankProcess:
+        """The same model conditioned on further data."""
+        return LowRankProcess(
+            self.model, self.statistics + more, self.signal_variance, self.noise_variance, self.variance_kind
+        )
+
+    @torch.no_grad()
+    def features(self, X: Tensor) -> Tensor:
+        """sf phi(x), (n, r)."""
+        phi: Tensor = self.model(X)
+        return self.signal_variance**0.5 * phi.double()
+
+    @torch.no_grad()
+    def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        phi = self.features(X)
+        variance = self.posterior.variance(phi)
+        if self.variance_kind == "dtc":
+            variance = variance + self._lost_variance(phi)
+        return self.posterior.mean(phi), variance
+
+    @torch.no_grad()
+    def covariance(self, X: Tensor) -> Tensor:
+        phi = self.features(X)
+        covariance = self.posterior.covariance(phi)
+        if self.variance_kind == "dtc":
+            covariance = covariance + self._lost_covariance(X, phi)
+        return covariance
+
+    @torch.no_grad()
+    def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        phi = self.features(X)
+        draws = phi @ self.posterior.sample_weights(count, generator)
+        if self.variance_kind == "dtc":
+            lost = self._lost_covariance(X, phi)
+            draws = draws + sample_centred(lost, count, generator)
+        return draws
+
+    def _lost_variance(self, phi: Tensor) -> Tensor:
+        return (self.signal_variance - phi.square().sum(1)).clamp_min(0.0)
+
+    def _lost_covariance(self, X: Tensor, phi: Tensor) -> Tensor:
+        check_dense(X.shape[0], "Use variance='lowrank' or fewer rows.")
+        lost = self.signal_variance * self.model.correlation(X, X) - phi @ phi.mT
+        lost.diagonal().copy_(self._lost_variance(phi))  # the same numbers as in ``moments``
+        return lost
+
+
+def sample_centred(covariance: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """Draws of N(0, covariance) for a positive semi-definite matrix (n, n): (n, count). Eigenvalues below zero are rounding."""
+    values, vectors = torch.linalg.eigh(covariance)
+    z = torch.randn(covariance.shape[0], count, dtype=covariance.dtype, generator=generator)
+    return vectors @ (values.clamp_min(0.0).sqrt()[:, None] * z)
+
+
+def check_dense(n: int, remedy: str) -> None:
+    """Refuse an n x n matrix that would not fit, before it is made."""
+    if n > DENSE_LIMIT:
+        raise InvalidInputError(f"{n} rows need a dense {n} x {n} matrix ({8e-9 * n * n:.0f} GB). {remedy}")

@@ -1,0 +1,85 @@
+"""The objective with signal variance and noise maximised out in closed form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from scipy.optimize import brentq
+from torch import Tensor
+
+from certgp.gp.statistics import Statistics
+from certgp.linalg import eye_like
+
+NoiseRatioBounds = tuple[float, float]
+_Function = Callable[[float], float]
+# s2 / sf2. The lower end keeps A + g I well conditioned: unbounded, sf2 runs to 1e7 and the model to nonsense outside the data.
+DEFAULT_NOISE_RATIO_BOUNDS: NoiseRatioBounds = (1e-4, 1e4)
+_GRID = 41
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Optimal variances for given unit-variance statistics, and the gradient of the profiled objective (envelope theorem)."""
+
+    value: float  # negative log evidence or ELBO at the optimum
+    signal_variance: float
+    noise_variance: float
+    by_gram: Tensor  # dL/dA (r, r)
+    by_projection: Tensor  # dL/db (r,)
+
+
+def profile_evidence(
+    unit_stats: Statistics, objective: str, bounds: NoiseRatioBounds = DEFAULT_NOISE_RATIO_BOUNDS
+) -> Profile:
+    r"""min over sf2 > 0 and g = s2 / sf2 in ``bounds`` of the negative objective.
+
+    One eigendecomposition A = V diag(lam) V', u = V'b turns the objective into a function of g alone:
+
+        sf2(g) = (y'y - sum u_i^2 / (lam_i + g)) / (g N)
+        f(g) = 1/2 [ N + sum log(lam_i + g) + (N - r) log g + N log sf2(g) + N log 2 pi  {+ (N - Tr A) / g for the ELBO} ]
+
+    f may have several minima, so a grid brackets the best one and a root of f' refines it. At the optimum the derivative in (sf2, g)
+    vanishes or points out of the bounds, so the gradient in (A, b) needs no further term.
+    """
+    n, r = unit_stats.n, unit_stats.rank
+    lam, V = torch.linalg.eigh(unit_stats.A)
+    lam = lam.clamp_min(0.0)
+    u = V.mT @ unit_stats.b
+    u2 = u.square()
+    gap = max(0.0, n - float(lam.sum())) if objective == "elbo" else 0.0
+    tiny = torch.finfo(torch.float64).tiny
+
+    def misfit(g: float) -> float:
+        return max(unit_stats.yty - float((u2 / (lam + g)).sum()), 1e-14 * unit_stats.yty, tiny)
+
+    def f(log_g: float) -> float:
+        g = math.exp(log_g)
+        sf2 = misfit(g) / (g * n)
+        log_terms = float((lam + g).log().sum()) + (n - r) * log_g + n * math.log(sf2)
+        return 0.5 * (n + log_terms + n * math.log(2.0 * math.pi) + gap / g)
+
+    def slope(log_g: float) -> float:
+        g = math.exp(log_g)
+        gain = float((u2 / (lam + g).square()).sum()) * g / misfit(g)
+        return 0.5 * (float((g / (lam + g)).sum()) + (n - r) + n * (gain - 1.0) - gap / g)
+
+    g = math.exp(_minimise(f, slope, math.log(bounds[0]), math.log(bounds[1])))
+    sf2 = misfit(g) / (g * n)
+    w = V @ (u / (lam + g))
+    by_gram = 0.5 * ((V / (lam + g)) @ V.mT + torch.outer(w, w) / (g * sf2))
+    if objective == "elbo":
+        by_gram -= eye_like(by_gram) / (2.0 * g)
+    return Profile(f(math.log(g)), sf2, g * sf2, by_gram, -w / (g * sf2))
+
+
+def _minimise(f: _Function, slope: _Function, low: float, high: float) -> float:
+    """Global minimiser on a grid, refined to a root of the slope inside the neighbouring cells."""
+    grid = [low + (high - low) * i / (_GRID - 1) for i in range(_GRID)]
+    best = min(range(_GRID), key=lambda i: f(grid[i]))
+    left, right = grid[max(best - 1, 0)], grid[min(best + 1, _GRID - 1)]
+    if slope(left) < 0.0 < slope(right):
+        return float(brentq(slope, left, right, xtol=1e-12))
+    return grid[best]

@@ -1,0 +1,55 @@
+"""All that a low-rank GP remembers of its data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from certgp.linalg import gram
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Sufficient statistics of (Phi, y); ``+`` merges disjoint data, so chunks, files and machines are one fold."""
+
+    A: Tensor  # Phi' Phi  (r, r)
+    b: Tensor  # Phi' y    (r,)
+    yty: float  # y' y
+    n: int
+
+    def __add__(self, other: Statistics) -> Statistics:
+        return Statistics(self.A + other.A, self.b + other.b, self.yty + other.yty, self.n + other.n)
+
+    @property
+    def rank(self) -> int:
+        """r, the number of features."""
+        return self.b.shape[0]
+
+    @staticmethod
+    def zero(rank: int) -> Statistics:
+        """The statistics of no data."""
+        return Statistics(torch.zeros((rank, rank), dtype=torch.float64), torch.zeros(rank, dtype=torch.float64), 0.0, 0)
+
+    @staticmethod
+    def of(features: Tensor, y: Tensor) -> Statistics:
+        """Statistics of one chunk: features (n, r), y (n,). Sums are float64 whatever the type of the features."""
+        b = (features.mT @ y.to(features.dtype)).double()
+        target = y.double()
+        return Statistics(gram(features), b, float(target @ target), y.shape[0])
+
+    def mixed(self, mixing: Tensor | None) -> Statistics:
+        """Statistics of Phi M: (M' A M, M' b)."""
+        if mixing is None:
+            return self
+        A = mixing.mT @ self.A @ mixing
+        return Statistics(0.5 * (A + A.mT), mixing.mT @ self.b, self.yty, self.n)
+
+    def scaled(self, signal_variance: float) -> Statistics:
+        """Statistics of sf Phi."""
+        return Statistics(signal_variance * self.A, signal_variance**0.5 * self.b, self.yty, self.n)
+
+    def leading(self, rank: int) -> Statistics:
+        """Statistics of the first ``rank`` features."""
+        return Statistics(self.A[:rank, :rank], self.b[:rank], self.yty, self.n)

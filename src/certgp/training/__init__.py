@@ -1,0 +1,18 @@
+"""Fitting hyper-parameters: the objective, the optimiser, and what they did."""
+
+from certgp.training.history import Callback, History, Iteration
+from certgp.training.lbfgs import OptimisationResult, minimise
+from certgp.training.objective import ExactObjective, LowRankObjective, Objective
+from certgp.training.parameters import ParameterVector
+
+__all__ = [
+    "Callback",
+    "ExactObjective",
+    "History",
+    "Iteration",
+    "LowRankObjective",
+    "Objective",
+    "OptimisationResult",
+    "ParameterVector",
+    "minimise",
+]

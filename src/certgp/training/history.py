@@ -1,0 +1,46 @@
+"""What happened during training, one record per optimiser iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """State after one iteration."""
+
+    iteration: int
+    value: float  # objective per row (negative log evidence or ELBO), lower is better
+    gradient_norm: float
+    seconds: float  # since the start of fit
+    rank: int
+
+
+Callback = Callable[[Iteration], bool | None]  # return True to stop
+
+
+@dataclass(frozen=True)
+class History:
+    """All iterations of a fit."""
+
+    iterations: tuple[Iteration, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.iterations)
+
+    def __add__(self, other: History) -> History:
+        return History(self.iterations + other.iterations)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Objective per row at each iteration."""
+        return np.array([i.value for i in self.iterations])
+
+    @property
+    def seconds(self) -> NDArray[np.float64]:
+        """Seconds since the start at each iteration."""
+        return np.array([i.seconds for i in self.iterations])

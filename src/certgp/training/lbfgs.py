@@ -1,0 +1,106 @@
+"""L-BFGS on bounded parameters, with a history and an honest account of why it stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import OptimizeResult, minimize
+
+from certgp.errors import NotPositiveDefiniteError
+from certgp.training.history import Callback, History, Iteration
+from certgp.training.objective import Objective
+from certgp.training.parameters import Array
+
+_FAILED_VALUE = 1e10  # a point that cannot be evaluated: worse than any other, so the line search turns back
+
+
+@dataclass(frozen=True, eq=False)
+class OptimisationResult:
+    """Where the optimiser ended and why."""
+
+    parameters: Array
+    value: float
+    n_iter: int
+    converged: bool
+    reason: str
+    history: History
+
+
+class _Recorder:
+    """Remembers the last evaluation, so that the history needs no extra one."""
+
+    def __init__(self, objective: Objective, callbacks: Sequence[Callback], rank: int, started: float, offset: int) -> None:
+        self.objective, self.callbacks, self.rank = objective, callbacks, rank
+        self.started, self.offset = started, offset
+        self.iterations: list[Iteration] = []
+        self.stopped_by_callback = False
+        self._last: dict[bytes, float] = {}
+
+    def evaluate(self, values: Array) -> tuple[float, Array]:
+        try:
+            value, gradient = self.objective.evaluate(values)
+        except NotPositiveDefiniteError:
+            return _FAILED_VALUE, np.zeros_like(values)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return _FAILED_VALUE, np.zeros_like(values)
+        self._last = {values.tobytes(): float(np.linalg.norm(gradient))}
+        return value, gradient
+
+    def __call__(self, intermediate_result: OptimizeResult) -> None:
+        norm = self._last.get(np.asarray(intermediate_result.x).tobytes(), float("nan"))
+        record = Iteration(
+            self.offset + len(self.iterations) + 1,
+            float(intermediate_result.fun),
+            norm,
+            time.perf_counter() - self.started,
+            self.rank,
+        )
+        self.iterations.append(record)
+        if any([callback(record) for callback in self.callbacks]):  # all of them see the record  # noqa: C419
+            self.stopped_by_callback = True
+            raise StopIteration
+
+
+def minimise(
+    objective: Objective,
+    *,
+    max_iter: int,
+    rank: int,
+    callbacks: Sequence[Callback] = (),
+    tolerance: float = 1e-6,
+    gradient_tolerance: float = 1e-5,
+    started: float | None = None,
+    offset: int = 0,
+) -> OptimisationResult:
+    """Minimise from the objective's current parameters; its parameters are set to the best point found."""
+    start = np.clip(objective.start(), *np.array(objective.bounds()).reshape(-1, 2).T)
+    recorder = _Recorder(objective, callbacks, rank, time.perf_counter() if started is None else started, offset)
+    result = minimize(
+        recorder.evaluate,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=objective.bounds(),
+        callback=recorder,
+        options={"maxiter": max_iter, "maxcor": 20, "ftol": tolerance, "gtol": gradient_tolerance, "maxls": 25},
+    )
+    value, _ = objective.evaluate(result.x)
+    return OptimisationResult(
+        result.x, value, int(result.nit), *_verdict(result, recorder, max_iter), History(tuple(recorder.iterations))
+    )
+
+
+def _verdict(result: OptimizeResult, recorder: _Recorder, max_iter: int) -> tuple[bool, str]:
+    message = str(result.message)
+    if recorder.stopped_by_callback:
+        return False, "a callback stopped the fit"
+    if result.status == 1:
+        return False, f"max_iter={max_iter} iterations were used up; raise max_iter for a better fit"
+    if "ABNORMAL" in message:
+        return False, "the line search found no better point; the objective is flat or rough at the scale of rounding here"
+    if "PROJECTED GRADIENT" in message or "PGTOL" in message:
+        return True, "the gradient vanished"
+    return True, "the objective stopped improving"

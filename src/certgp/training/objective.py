@@ -1,0 +1,197 @@
+"""The exact full-data objective and gradient, in two folds over the data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from certgp.data import Chunk, RowSource
+from certgp.engines import Engine
+from certgp.gp import LowRankModel, NoiseRatioBounds, Statistics
+from certgp.gp.exact import ExactProfile, profile_exact_evidence
+from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS, Profile, profile_evidence
+from certgp.kernels import Kernel
+from certgp.training.parameters import Array, ParameterVector
+
+
+class Objective(ABC):
+    """A smooth function of a flat parameter vector, per row of data; lower is better."""
+
+    @abstractmethod
+    def start(self) -> Array:
+        """The current parameters (P,)."""
+
+    @abstractmethod
+    def bounds(self) -> list[tuple[float, float]]:
+        """Box of each parameter."""
+
+    @abstractmethod
+    def evaluate(self, values: Array) -> tuple[float, Array]:
+        """Value and gradient (P,) at given parameters, which become the current ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class _GradientSum:
+    """Parameter gradients of some chunks; they merge by +."""
+
+    tensors: tuple[Tensor, ...]
+
+    def __add__(self, other: _GradientSum) -> _GradientSum:
+        return _GradientSum(tuple(a + b for a, b in zip(self.tensors, other.tensors, strict=True)))
+
+
+class LowRankObjective(Objective):
+    r"""Negative log evidence or ELBO per row, signal variance and noise profiled out.
+
+    Fold 1 sums the statistics of the raw basis. The r x r algebra gives the value and the cotangents G_A = dL/dA, G_b = dL/db.
+    Fold 2 pulls dL/dPhi = 2 Phi G_A + y G_b' back through the map, chunk by chunk: only the map itself is differentiated
+    automatically, and memory is one chunk.
+    """
+
+    def __init__(
+        self,
+        model: LowRankModel,
+        source: RowSource,
+        engine: Engine,
+        objective: str,
+        noise_bounds: NoiseRatioBounds = DEFAULT_NOISE_RATIO_BOUNDS,
+    ) -> None:
+        self.model = model
+        self.source = source
+        self.engine = engine
+        self.objective = objective
+        self.noise_bounds = noise_bounds
+        self.parameters = ParameterVector(model)
+
+    def start(self) -> Array:
+        return self.parameters.get()
+
+    def bounds(self) -> list[tuple[float, float]]:
+        return self.parameters.bounds()
+
+    def raw_statistics(self) -> Statistics:
+        """Statistics of the raw basis at the current parameters."""
+        return fold_statistics(self.model, self.source, self.engine)
+
+    def profile(self) -> Profile:
+        """Optimal signal variance and noise at the current parameters."""
+        with torch.no_grad():
+            stats = self.raw_statistics().mixed(self.model.features.mixing())
+        return profile_evidence(stats, self.objective, self.noise_bounds)
+
+    def evaluate(self, values: Array) -> tuple[float, Array]:
+        self.parameters.set(values)
+        raw = self.raw_statistics()
+        value, by_gram, by_projection, direct = self._through_mixing(raw)
+        pulled = self._pull_back(by_gram, by_projection)
+        gradient = ParameterVector.flatten([a + b for a, b in zip(direct, pulled.tensors, strict=True)])
+        return value / raw.n, gradient / raw.n
+
+    def _through_mixing(self, raw: Statistics) -> tuple[float, Tensor, Tensor, list[Tensor]]:
+        """Value, cotangents of the raw statistics, and the gradient that flows through the mixing matrix alone."""
+        zeros = [torch.zeros_like(p) for p in self.parameters.tensors]
+        mixing = self.model.features.mixing()
+        if mixing is None:
+            p = profile_evidence(raw, self.objective, self.noise_bounds)
+            return p.value, p.by_gram, p.by_projection, zeros
+        with torch.no_grad():
+            p = profile_evidence(raw.mixed(mixing), self.objective, self.noise_bounds)
+            M = mixing.detach()
+            # A = M' A_raw M and b = M' b_raw, so dL/dM = 2 A_raw M G_A + b_raw G_b'
+            by_mixing = 2.0 * raw.A @ M @ p.by_gram + torch.outer(raw.b, p.by_projection)
+            by_gram, by_projection = M @ p.by_gram @ M.mT, M @ p.by_projection
+        grads = torch.autograd.grad(mixing, self.parameters.tensors, by_mixing, allow_unused=True)
+        direct = [z if g is None else g for z, g in zip(zeros, grads, strict=True)]
+        return p.value, by_gram, by_projection, direct
+
+    def _pull_back(self, by_gram: Tensor, by_projection: Tensor) -> _GradientSum:
+        """Fold 2: sum over chunks of (d basis / d parameters)' (2 Phi G_A + y G_b')."""
+        parameters = self.parameters.tensors
+
+        def task(chunk: Chunk) -> _GradientSum:
+            with torch.enable_grad():
+                basis = self.model.basis(chunk.X)
+            raw = basis.detach()
+            # feature-major product: maps lay their features out as (r, n), and so does the cotangent
+            cotangent = (2.0 * by_gram).to(raw.dtype) @ raw.mT
+            cotangent.addr_(by_projection.to(raw.dtype), chunk.y.to(raw.dtype))
+            grads = torch.autograd.grad(basis, parameters, cotangent.mT, allow_unused=True)
+            pairs = zip(grads, parameters, strict=True)
+            return _GradientSum(tuple(torch.zeros_like(p) if g is None else g for g, p in pairs))
+
+        return self.engine.fold(task, self.source, self.model.rank)
+
+
+class _ExactParameters(nn.Module):
+    """Length-scales and noise ratio of the exact GP."""
+
+    def __init__(self, kernel: Kernel, dimension: int, noise_ratio: float) -> None:
+        super().__init__()
+        scales = kernel.length_scale.detach().expand(dimension)
+        self.log_length_scale = nn.Parameter(scales.log().clone())
+        self.log_noise_ratio = nn.Parameter(torch.tensor(noise_ratio, dtype=torch.float64).log())
+
+
+class ExactObjective(Objective):
+    """Negative log evidence per row of the exact GP, signal variance profiled out: O(N^3) a call."""
+
+    def __init__(
+        self, kernel: Kernel, rows: Chunk, noise_ratio: float, noise_bounds: NoiseRatioBounds, scale_bounds: tuple[float, float]
+    ) -> None:
+        self.family = type(kernel)
+        self.rows = rows
+        ratio = float(np.clip(noise_ratio, *noise_bounds))
+        self.module = _ExactParameters(kernel, rows.X.shape[1], ratio)
+        self.parameters = ParameterVector(self.module)
+        self._boxes = {"log_length_scale": scale_bounds, "log_noise_ratio": tuple(np.log(noise_bounds))}
+
+    def start(self) -> Array:
+        return self.parameters.get()
+
+    def bounds(self) -> list[tuple[float, float]]:
+        return [self._boxes[name] for name, p in self.parameters.named for _ in range(p.numel())]
+
+    def correlation(self) -> Tensor:
+        """R (N, N) at the current length-scales; carries gradients."""
+        unit = self.family(self.module.log_length_scale.exp())
+        return unit(self.rows.X, self.rows.X)
+
+    def profile(self) -> ExactProfile:
+        """Optimal signal variance at the current parameters."""
+        with torch.no_grad():
+            return profile_exact_evidence(self.correlation(), self.rows.y, float(self.module.log_noise_ratio.exp()))
+
+    def evaluate(self, values: Array) -> tuple[float, Array]:
+        self.parameters.set(values)
+        R = self.correlation()
+        with torch.no_grad():
+            p = profile_exact_evidence(R.detach(), self.rows.y, float(self.module.log_noise_ratio.exp()))
+        (by_scale,) = torch.autograd.grad(R, [self.module.log_length_scale], p.by_correlation)
+        gradient = np.append(by_scale.numpy(), p.by_log_ratio)
+        return p.value / self.rows.y.shape[0], gradient / self.rows.y.shape[0]
+
+
+def fold_statistics(model: LowRankModel, source: RowSource, engine: Engine) -> Statistics:
+    """Fold 1: statistics of the raw basis over all chunks."""
+
+    @torch.no_grad()
+    def task(chunk: Chunk) -> Statistics:
+        return Statistics.of(model.basis(chunk.X), chunk.y)
+
+    return engine.fold(task, source, model.rank)
+
+
+def fold_feature_statistics(model: LowRankModel, source: RowSource, engine: Engine) -> Statistics:
+    """Statistics of the features themselves: for Nystrom more accurate than mixing the raw ones, at one more solve a chunk."""
+
+    @torch.no_grad()
+    def task(chunk: Chunk) -> Statistics:
+        return Statistics.of(model(chunk.X), chunk.y)
+
+    return engine.fold(task, source, model.rank)
+
+

@@ -1,0 +1,20 @@
+"""What every input transform offers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from torch import Tensor, nn
+
+
+class Transform(nn.Module, ABC):
+    """g: R^D -> R^d, differentiable in its parameters; the GP's kernel acts on g(x)."""
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """d, the number of coordinates that come out."""
+
+    @abstractmethod
+    def forward(self, X: Tensor) -> Tensor:
+        """X (n, D) -> (n, d)."""

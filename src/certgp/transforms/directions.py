@@ -1,0 +1,29 @@
+"""Starting directions for a projection: where the inputs vary, and where the target does."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def principal_directions(covariance: Tensor, count: int) -> Tensor:
+    """Leading eigenvectors of the input covariance (D, D): (D, count)."""
+    _, vectors = torch.linalg.eigh(covariance)
+    return vectors.flip(1)[:, :count].contiguous()
+
+
+def sliced_inverse_directions(X: Tensor, y: Tensor, count: int, slices: int = 20, ridge: float = 1e-3) -> Tensor:
+    """Sliced inverse regression [Li 1991]: directions along which E[x | y] moves, (D, count).
+
+    Whiten x, cut the rows into slices of equal size by y, take the leading eigenvectors of the covariance of the slice means and
+    map them back. At most ``slices - 1`` directions carry signal; the rest of ``count`` follows by variance alone.
+    """
+    n, D = X.shape
+    centred = X - X.mean(0)
+    covariance = centred.mT @ centred / n + ridge * torch.eye(D, dtype=X.dtype)
+    values, vectors = torch.linalg.eigh(covariance)
+    whitener = (vectors / values.sqrt()) @ vectors.mT
+    parts = torch.tensor_split((centred @ whitener)[torch.argsort(y, stable=True)], min(slices, n))
+    between = sum((torch.outer(m, m) * (len(part) / n) for part in parts for m in [part.mean(0)]), torch.zeros_like(covariance))
+    _, leading = torch.linalg.eigh(between)
+    return whitener @ leading.flip(1)[:, :count]
