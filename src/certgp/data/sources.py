@@ -67,6 +67,11 @@ class ArraySource:
         """Number of input columns."""
         return int(self._X.shape[1])
 
+    @property
+    def target_is_constant(self) -> bool:
+        """Does y never vary?"""
+        return bool((self._y == self._y[0]).all())
+
     def chunks(self, rows: int) -> Iterator[Chunk]:
         """All rows in order, at most ``rows`` at a time."""
         for start in range(0, self.n_rows, rows):

@@ -1,19 +1,28 @@
-"""Tables in files: CSV, Parquet, .npz and .npy in; CSV, Parquet and .npz out."""
+"""Tables in files: CSV, Parquet, .npz and .npy in; CSV, Parquet and .npz out.
+
+Files are opened in two steps: ``open_table`` reads only their headers, so that a wrong column name is reported before a
+long read, and ``TableFiles.read`` converts only the columns asked for, so that an identifier beside them does no harm.
+"""
 
 from __future__ import annotations
 
 import glob
 import os
-import tempfile
+import secrets
+import tokenize
 import zipfile
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
+from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from certgp.errors import DataFileError
@@ -21,6 +30,18 @@ from certgp.errors import DataFileError
 READABLE = (".csv", ".parquet", ".npz", ".npy")
 WRITABLE = (".csv", ".parquet", ".npz")
 Array = NDArray[np.float64]
+
+# everything that the readers raise on damaged files, found by feeding them some (pa.ArrowInvalid is a ValueError)
+_DAMAGED = (
+    pa.ArrowException,
+    OSError,
+    EOFError,
+    ValueError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+    tokenize.TokenError,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,135 +53,267 @@ class Table:
 
     def split(self, target: str) -> tuple[Table, Array]:
         """The table without the target column, and that column."""
-        if target not in self.names:
-            raise DataFileError(f"there is no column {target!r}; the columns are: {', '.join(self.names)}")
-        at = self.names.index(target)
-        rest = [i for i in range(len(self.names)) if i != at]
+        require_columns([target], self.names)
+        rest = [name for name in self.names if name != target]
         if not rest:
             raise DataFileError(f"{target!r} is the only column; at least one input column is needed")
-        return Table(tuple(self.names[i] for i in rest), self.values[:, rest]), self.values[:, at]
+        return self.select(rest), self.values[:, self.names.index(target)]
 
     def select(self, names: Sequence[str]) -> Table:
         """The named columns, in that order."""
-        missing = [name for name in names if name not in self.names]
-        if missing:
-            raise DataFileError(f"missing column(s) {', '.join(missing)}; the file has: {', '.join(self.names)}")
+        require_columns(names, self.names)
         return Table(tuple(names), self.values[:, [self.names.index(name) for name in names]])
 
 
-def read_table(paths: Sequence[str | Path]) -> Table:
-    """One table from one or several files or globs; later files must have the columns of the first."""
+@dataclass(frozen=True)
+class TableFiles:
+    """Files that form one table, of which only the headers have been read."""
+
+    files: tuple[Path, ...]
+    headers: tuple[tuple[str, ...], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that all files have, in the order of the first."""
+        return tuple(name for name in self.headers[0] if all(name in header for header in self.headers))
+
+    def read(self, columns: Sequence[str] | None = None) -> Table:
+        """The named columns of all rows; without names all columns, which must then be the same in every file."""
+        if columns is None:
+            self._require_same_columns()
+        wanted = self.names if columns is None else tuple(columns)
+        require_columns(wanted, self.names)
+        parts = [_read_columns(file, wanted) for file in self.files]
+        values = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if not len(values):
+            raise DataFileError(f"{self.files[0]} has no rows; at least one is needed")
+        return Table(wanted, values)
+
+    def _require_same_columns(self) -> None:
+        for file, header in zip(self.files, self.headers, strict=True):
+            if set(header) != set(self.headers[0]):
+                raise DataFileError(
+                    f"{file} has other columns ({_listed(header)}) than {self.files[0]} ({_listed(self.headers[0])}); "
+                    "give files with the same columns"
+                )
+
+
+def open_table(paths: Sequence[str | Path]) -> TableFiles:
+    """One table from one or several files or globs, headers only."""
     files = _expand(paths)
-    tables = [_read_file(file) for file in files]
-    first = tables[0]
-    for file, table in zip(files, tables, strict=True):
-        if set(table.names) != set(first.names):
-            raise DataFileError(f"{file} has other columns than {files[0]}: {', '.join(table.names)}")
-    values = first.values if len(tables) == 1 else np.concatenate([t.select(first.names).values for t in tables])
-    if values.shape[0] == 0:
-        raise DataFileError(f"{files[0]} has no rows")
-    return Table(first.names, values)
+    return TableFiles(tuple(files), tuple(_header(file) for file in files))
+
+
+def read_table(paths: Sequence[str | Path], columns: Sequence[str] | None = None) -> Table:
+    """Header and rows of ``open_table`` in one step."""
+    return open_table(paths).read(columns)
+
+
+def require_columns(wanted: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse column names that are not there, and say which ones are."""
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        noun = "there is no column" if len(missing) == 1 else "these columns are missing:"
+        raise DataFileError(f"{noun} {_listed([repr(name) for name in missing])}; the columns are: {_listed(names)}")
 
 
 def write_table(path: str | Path, columns: Mapping[str, Array]) -> None:
     """Write columns by the file's ending; the file appears whole or not at all."""
     path = Path(path)
     check_writable(path)
-    table = pa.table({name: pa.array(values) for name, values in columns.items()})
-    handle, temporary = tempfile.mkstemp(dir=path.parent or Path(), suffix=path.suffix)
-    os.close(handle)
-    try:
-        if path.suffix == ".csv":
-            pa_csv.write_csv(table, temporary)
-        elif path.suffix == ".parquet":
-            pa_parquet.write_table(table, temporary)
-        else:
-            np.savez(temporary, **{name: np.asarray(values) for name, values in columns.items()})
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(path) as temporary, temporary.open("wb") as stream:
+        if path.suffix.lower() == ".npz":
+            # numpy types every keyword as its allow_pickle flag, hence the ignore
+            np.savez(stream, **{name: np.asarray(values) for name, values in columns.items()})  # type: ignore[arg-type]
+            return
+        table = pa.table({name: pa.array(values) for name, values in columns.items()})
+        write = pa_csv.write_csv if path.suffix.lower() == ".csv" else pa_parquet.write_table
+        write(table, stream)
 
 
-def check_writable(path: Path) -> None:
-    """Refuse an output path that cannot work, before any long computation."""
-    if path.suffix not in WRITABLE:
-        raise DataFileError(f"cannot write {path.suffix or 'a file without an ending'}; use one of {', '.join(WRITABLE)}")
+def check_writable(path: Path, endings: Sequence[str] = WRITABLE) -> None:
+    """Refuse an output path that cannot work, before any long computation; no ``endings`` means any will do."""
+    if endings and path.suffix.lower() not in endings:
+        found = f"the ending {path.suffix}" if path.suffix else "no ending"
+        raise DataFileError(f"{path} has {found}, so its format is unknown; use one of {', '.join(endings)}")
+    if path.is_dir():
+        raise DataFileError(f"{path} is a directory; give the name of a file")
     if not path.parent.is_dir():
         raise DataFileError(f"the directory {path.parent} does not exist; create it first")
+    if not os.access(path.parent, os.W_OK):
+        raise DataFileError(f"the directory {path.parent} cannot be written to; choose another one")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` that takes its place when the block ends well and vanishes when it does not."""
+    temporary = path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _expand(paths: Sequence[str | Path]) -> list[Path]:
-    files: list[Path] = []
-    for given in map(str, paths):
-        found = sorted(glob.glob(given)) if glob.has_magic(given) else [given]
-        if not found:
-            raise DataFileError(f"no file matches {given}")
-        files += [Path(name) for name in found]
+    files = [file for given in map(str, paths) for file in _matches(given)]
     if not files:
-        raise DataFileError("no data file was given")
+        raise DataFileError("no data file was given; name at least one")
     for file in files:
+        if file.is_dir():
+            raise DataFileError(f"{file} is a directory; name its files, or use a glob such as '{file}/*.csv'")
         if not file.is_file():
-            raise DataFileError(f"{file} does not exist or is not a file")
-        if file.suffix not in READABLE:
+            raise DataFileError(f"{file} does not exist; check the path")
+        if file.suffix.lower() not in READABLE:
             raise DataFileError(f"{file} has an unknown ending; readable files end in {', '.join(READABLE)}")
     return files
 
 
-def _read_file(path: Path) -> Table:
-    try:
-        if path.suffix == ".csv":
-            return _from_arrow(pa_csv.read_csv(path), path)
-        if path.suffix == ".parquet":
-            return _from_arrow(pa_parquet.read_table(path), path)
-        return _from_numpy(path)
-    except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile, ValueError) as error:
-        if isinstance(error, DataFileError):
-            raise
-        raise DataFileError(f"{path} cannot be read as {path.suffix[1:]}: {_first_line(error)}") from error
+def _matches(given: str) -> list[Path]:
+    if Path(given).exists() or not glob.has_magic(given):  # a file may be named data[1].csv
+        return [Path(given)]
+    found = sorted(glob.glob(given, recursive=True))
+    if not found:
+        raise DataFileError(f"no file matches {given}; check the pattern and the directory")
+    return [Path(name) for name in found]
 
 
-def _from_arrow(table: pa.Table, path: Path) -> Table:
-    names = tuple(str(name) for name in table.column_names)
-    if len(set(names)) != len(names):
-        raise DataFileError(f"{path} has two columns of the same name; rename one")
-    return Table(names, np.column_stack([_numeric_column(table.column(i), names[i], path) for i in range(len(names))]))
+def _header(path: Path) -> tuple[str, ...]:
+    kind = path.suffix.lower()
+    with _damage_reported(path):
+        if kind == ".csv":
+            with pa_csv.open_csv(path) as reader:
+                names = tuple(str(name) for name in reader.schema.names)
+        elif kind == ".parquet":
+            names = tuple(str(name) for name in pa_parquet.read_schema(path).names)
+        elif kind == ".npz":
+            names = _npz_header(path)
+        else:
+            with path.open("rb") as stream:
+                names = _column_labels(_stored_shape(stream), path)
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataFileError(f"{path} has more than one column named {_listed([repr(t) for t in twice])}; rename them")
+    return names
+
+
+def _npz_header(path: Path) -> tuple[str, ...]:
+    with zipfile.ZipFile(path) as archive:
+        held = [name.removesuffix(".npy") for name in archive.namelist()]
+        if "X" not in held:
+            found = ", ".join(held) or "nothing"
+            raise DataFileError(f"{path} holds {found}; an .npz file needs an array X (N, D), and y (N,) to learn from")
+        with archive.open("X.npy") as stream:
+            names = _column_labels(_stored_shape(stream), path)
+        return (*names, "y") if "y" in held else names
+
+
+def _stored_shape(stream: IO[bytes]) -> tuple[int, ...]:
+    version = npy_format.read_magic(stream)
+    read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+    shape: tuple[int, ...] = read(stream)[0]
+    return shape
+
+
+def _column_labels(shape: tuple[int, ...], path: Path) -> tuple[str, ...]:
+    if len(shape) not in (1, 2):
+        raise DataFileError(f"{path} holds an array of shape {shape}; rows and columns (N, D) are needed")
+    return tuple(f"x{i}" for i in range(1 if len(shape) == 1 else shape[1]))
+
+
+def _read_columns(path: Path, names: tuple[str, ...]) -> Array:
+    kind = path.suffix.lower()
+    with _damage_reported(path):
+        if kind == ".csv":
+            only = pa_csv.ConvertOptions(include_columns=list(names))
+            values = _from_arrow(pa_csv.read_csv(path, convert_options=only), names, path)
+        elif kind == ".parquet":
+            values = _from_arrow(pa_parquet.read_table(path, columns=list(names)), names, path)
+        else:
+            values = _from_numpy(path, names)
+    _check_finite(values, names, path)
+    return values
+
+
+def _from_arrow(table: pa.Table, names: tuple[str, ...], path: Path) -> Array:
+    if not table.num_rows:
+        return np.empty((0, len(names)))
+    return np.column_stack([_numeric_column(table.column(name), name, path) for name in names])
 
 
 def _numeric_column(column: pa.ChunkedArray, name: str, path: Path) -> Array:
-    if column.null_count:
-        raise DataFileError(f"column {name!r} of {path} has {column.null_count} missing value(s); fill them or drop the rows")
-    kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
-        example = next((str(v) for v in column.to_pylist()[:1]), "")
-        raise DataFileError(f"column {name!r} of {path} is not numeric (first value {example!r}); encode it as numbers or drop it")
-    return np.asarray(column.to_numpy(), dtype=np.float64)
+    kind, is_kind = column.type, pa.types
+    numeric = (is_kind.is_integer, is_kind.is_floating, is_kind.is_boolean, is_kind.is_decimal, is_kind.is_null)
+    if not any(check(kind) for check in numeric):
+        at, example = _first_text(column)
+        raise DataFileError(
+            f"column {name!r} of {path} is not numeric (row {at} holds {example!r}); encode it as numbers or drop it"
+        )
+    return np.asarray(column.to_numpy(), dtype=np.float64)  # nulls become NaN
 
 
-def _from_numpy(path: Path) -> Table:
-    loaded = np.load(path, allow_pickle=False)
-    if isinstance(loaded, np.ndarray):
-        values = loaded if loaded.ndim == 2 else loaded.reshape(len(loaded), -1)
-        return Table(tuple(f"x{i}" for i in range(values.shape[1])), _as_float(values, path))
-    with loaded as archive:
-        if "X" not in archive.files:
-            raise DataFileError(f"{path} holds {', '.join(archive.files) or 'nothing'}; an .npz file needs an array X (N, D) and y (N,)")
-        X = _as_float(archive["X"], path)
-        X = X[:, None] if X.ndim == 1 else X
-        names = tuple(f"x{i}" for i in range(X.shape[1]))
-        if "y" not in archive.files:
-            return Table(names, X)
-        y = _as_float(archive["y"], path).reshape(-1)
-        if len(y) != len(X):
-            raise DataFileError(f"{path}: X has {len(X)} rows but y has {len(y)}")
-        return Table((*names, "y"), np.column_stack([X, y]))
+def _first_text(column: pa.ChunkedArray) -> tuple[int, str]:
+    """Row, from 1, and text of the first value that is not a number: the one that made the column what it is."""
+    texts = [str(value) for value in column.to_pylist()]
+    at = next((i for i, text in enumerate(texts) if not _is_number(text)), 0)
+    return at + 1, texts[at][:40]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _from_numpy(path: Path, names: tuple[str, ...]) -> Array:
+    with path.open("rb") as stream:  # np.load(path) would leave a damaged archive open
+        loaded = np.load(stream, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            X, y = loaded, None
+        else:
+            X, y = loaded["X"], loaded["y"] if "y" in loaded.files else None
+    X = _as_float(X, path).reshape(len(X), -1)
+    have = [f"x{i}" for i in range(X.shape[1])]
+    if y is not None:
+        target = _as_float(y, path).reshape(-1)
+        if len(target) != len(X):
+            raise DataFileError(f"in {path} X has {len(X)} rows but y has {len(target)} values; give one y per row")
+        X, have = np.column_stack([X, target]), [*have, "y"]
+    return X if have == list(names) else X[:, [have.index(name) for name in names]]
 
 
 def _as_float(values: NDArray[np.generic], path: Path) -> Array:
     if values.dtype.kind not in "fiub":
-        raise DataFileError(f"{path} holds {values.dtype} values; numbers are needed")
-    return values.astype(np.float64)
+        raise DataFileError(f"{path} holds values of type {values.dtype}; store numbers")
+    return values.astype(np.float64, copy=False)
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _check_finite(values: Array, names: tuple[str, ...], path: Path) -> None:
+    for j, name in enumerate(names):
+        bad = np.flatnonzero(~np.isfinite(values[:, j]))
+        if len(bad):
+            raise DataFileError(
+                f"column {name!r} of {path} has {len(bad)} missing or infinite value(s), first in row {bad[0] + 1}; "
+                "fill them or leave those rows out"
+            )
+
+
+@contextmanager
+def _damage_reported(path: Path) -> Iterator[None]:
+    """Whatever a format's library says about a broken file becomes one error that names the file."""
+    try:
+        yield
+    except DataFileError:
+        raise
+    except _DAMAGED as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        kind = path.suffix.lower()[1:]
+        raise DataFileError(f"{path} cannot be read as {kind} ({reason}); check that the file is whole") from error
+
+
+def _listed(names: Sequence[str], most: int = 20) -> str:
+    """Names for a message that stays one readable line however wide the table is."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"

@@ -1,0 +1,11 @@
+"""scikit-learn estimators: validate, convert, assemble."""
+
+from certgp.estimators.base import GPRegressor
+from certgp.estimators.exact import ExactGP
+from certgp.estimators.fourier import FourierGP
+from certgp.estimators.mercer import MercerGP
+from certgp.estimators.naming import fit_named
+from certgp.estimators.persistence import load
+from certgp.estimators.sparse import SparseGP
+
+__all__ = ["ExactGP", "FourierGP", "GPRegressor", "MercerGP", "SparseGP", "fit_named", "load"]

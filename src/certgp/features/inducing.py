@@ -7,7 +7,19 @@ import torch
 from scipy.cluster.vq import kmeans2
 from torch import Tensor
 
+from certgp.errors import InvalidInputError
 from certgp.kernels import Kernel
+
+INDUCING_METHODS = ("greedy", "kmeans")
+
+
+def inducing_points(method: str, kernel: Kernel, X: Tensor, rank: int, rng: np.random.Generator) -> Tensor:
+    """At most ``rank`` inducing points (r, d) for X (n, d) by the name of the method."""
+    if method == "greedy":
+        return greedy_inducing_points(kernel, X, rank)
+    if method == "kmeans":
+        return kmeans_inducing_points(X, rank, rng)
+    raise InvalidInputError(f"unknown inducing {method!r}; choose one of {', '.join(INDUCING_METHODS)}")
 
 
 @torch.no_grad()

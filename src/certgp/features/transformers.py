@@ -20,7 +20,7 @@ from torch import Tensor
 from certgp.errors import InvalidInputError
 from certgp.features.base import FeatureMap
 from certgp.features.fourier import FourierMap
-from certgp.features.inducing import greedy_inducing_points, kmeans_inducing_points
+from certgp.features.inducing import inducing_points
 from certgp.features.mercer import MercerMap
 from certgp.features.nystrom import DEFAULT_JITTER, NystromMap
 from certgp.features.spectral import DataSummary, spectral_design
@@ -159,15 +159,6 @@ class NystromFeatures(_FeatureTransformer):
         rank = min(check_rank(self.rank), X.shape[0])
         points = inducing_points(self.inducing, kernel, X, rank, _generator(self.random_state))
         return NystromMap(kernel, points, jitter=self.jitter)
-
-
-def inducing_points(method: str, kernel: Kernel, X: Tensor, rank: int, rng: np.random.Generator) -> Tensor:
-    """Inducing points of X by the name of the method."""
-    if method == "greedy":
-        return greedy_inducing_points(kernel, X, rank)
-    if method == "kmeans":
-        return kmeans_inducing_points(X, rank, rng)
-    raise InvalidInputError(f"unknown inducing {method!r}; choose 'greedy' or 'kmeans'")
 
 
 def check_rank(rank: object) -> int:

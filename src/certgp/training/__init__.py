@@ -4,6 +4,7 @@ from certgp.training.history import Callback, History, Iteration
 from certgp.training.lbfgs import OptimisationResult, minimise
 from certgp.training.objective import ExactObjective, LowRankObjective, Objective
 from certgp.training.parameters import ParameterVector
+from certgp.training.schedule import Stage, run_stages
 
 __all__ = [
     "Callback",
@@ -14,5 +15,7 @@ __all__ = [
     "Objective",
     "OptimisationResult",
     "ParameterVector",
+    "Stage",
     "minimise",
+    "run_stages",
 ]

@@ -26,6 +26,7 @@ class OptimisationResult:
     n_iter: int
     converged: bool
     reason: str
+    stopped: bool  # by a callback
     history: History
 
 
@@ -88,9 +89,9 @@ def minimise(
         options={"maxiter": max_iter, "maxcor": 20, "ftol": tolerance, "gtol": gradient_tolerance, "maxls": 25},
     )
     value, _ = objective.evaluate(result.x)
-    return OptimisationResult(
-        result.x, value, int(result.nit), *_verdict(result, recorder, max_iter), History(tuple(recorder.iterations))
-    )
+    converged, reason = _verdict(result, recorder, max_iter)
+    history = History(tuple(recorder.iterations))
+    return OptimisationResult(result.x, value, len(history), converged, reason, recorder.stopped_by_callback, history)
 
 
 def _verdict(result: OptimizeResult, recorder: _Recorder, max_iter: int) -> tuple[bool, str]:

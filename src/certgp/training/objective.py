@@ -160,16 +160,19 @@ class ExactObjective(Objective):
         unit = self.family(self.module.log_length_scale.exp())
         return unit(self.rows.X, self.rows.X)
 
-    def profile(self) -> ExactProfile:
-        """Optimal signal variance at the current parameters."""
-        with torch.no_grad():
-            return profile_exact_evidence(self.correlation(), self.rows.y, float(self.module.log_noise_ratio.exp()))
+    def _profile(self, R: Tensor) -> ExactProfile:
+        return profile_exact_evidence(R, self.rows.y, float(self.module.log_noise_ratio.detach().exp()))
+
+    @torch.no_grad()
+    def solution(self) -> tuple[Kernel, float]:
+        """Kernel and noise variance at the current parameters, the signal variance at its optimum."""
+        signal = self._profile(self.correlation()).signal_variance
+        return self.family(self.module.log_length_scale.exp(), signal), signal * float(self.module.log_noise_ratio.detach().exp())
 
     def evaluate(self, values: Array) -> tuple[float, Array]:
         self.parameters.set(values)
         R = self.correlation()
-        with torch.no_grad():
-            p = profile_exact_evidence(R.detach(), self.rows.y, float(self.module.log_noise_ratio.exp()))
+        p = self._profile(R.detach())
         (by_scale,) = torch.autograd.grad(R, [self.module.log_length_scale], p.by_correlation)
         gradient = np.append(by_scale.numpy(), p.by_log_ratio)
         return p.value / self.rows.y.shape[0], gradient / self.rows.y.shape[0]

@@ -1,0 +1,71 @@
+"""Entry point: parse the command line, run one command, turn errors into one line and an exit code.
+
+Exit codes: 0 success, 2 bad input or a file that cannot be used, 130 interrupted. An error of the program itself keeps its
+traceback and exits with 1, so that it can be reported. torch and scikit-learn are imported by the commands, not here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from certgp import __version__
+from certgp.cli import demo, fit, predict
+from certgp.cli.arguments import OneLineParser
+from certgp.cli.output import Console
+from certgp.errors import CertgpError
+
+_EXAMPLES = """\
+examples:
+  certgp demo                                                     see it work, with plots
+  certgp fit train.csv --target price --out price.model           learn from a table
+  certgp fit 'parts/*.parquet' --target y --rank 300 --out y.model --test-fraction 0.1
+  certgp predict price.model new.csv --out predictions.csv        mean, std, lower, upper per row
+
+'certgp COMMAND --help' explains a command. Exit codes: 0 success, 2 bad input, 130 interrupted.
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = OneLineParser(
+        prog="certgp",
+        description="Low-rank Gaussian-process regression: fit, predict with calibrated uncertainty, and see how it did.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"certgp {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (fit, predict, demo):
+        command.add_parser(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    console = Console()
+    try:
+        arguments = build_parser().parse_args(argv)
+        console = Console(as_json=arguments.json)
+        with console.warnings_as_lines():
+            arguments.run(arguments, console)
+    except KeyboardInterrupt:
+        console.notice("interrupted")
+        return 130
+    except BrokenPipeError:  # the reader of our output has left, as `head` does: not an error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (CertgpError, OSError) as error:
+        console.notice(f"error: {error}")
+        return 2
+    except MemoryError as error:
+        console.notice(f"error: not enough memory ({error}); use fewer rows, a lower --rank or another --method")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""What a command prints: results on stdout, everything else on stderr, and a moving line only where someone watches."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from certgp.errors import CertgpWarning
+
+if TYPE_CHECKING:
+    from certgp.experiments.scores import Scores
+    from certgp.training import Iteration
+
+
+class Console:
+    """The two streams of one command. Streams are looked up at each use, so that a redirected one is honoured."""
+
+    def __init__(self, as_json: bool = False) -> None:
+        self._as_json = as_json
+        self._status = ""  # what the moving line shows now
+
+    def result(self, fields: Mapping[str, object], text: str) -> None:
+        """The outcome of the command: one JSON object, or text for people."""
+        self.status("")
+        print(json.dumps(_finite(fields), allow_nan=False) if self._as_json else text, flush=True)
+
+    def notice(self, text: str) -> None:
+        """One line on stderr, whatever its text was before."""
+        self.status("")
+        print(one_line(text), file=sys.stderr, flush=True)
+
+    def status(self, text: str) -> None:
+        """Replace the moving line; it exists on a terminal only, and an empty text removes it."""
+        if not sys.stderr.isatty():
+            return
+        text = text[: max(10, shutil.get_terminal_size().columns - 1)]  # a line that wraps could not be taken back
+        if text or self._status:
+            blank = " " * len(self._status)
+            sys.stderr.write(f"\r{blank}\r{text}")
+            sys.stderr.flush()
+        self._status = text
+
+    def iteration(self, record: Iteration) -> None:
+        """Progress of a fit; a training callback."""
+        self.status(
+            f"fitting: iteration {record.iteration}, objective per row {record.value:.5f}, "
+            f"rank {record.rank}, {record.seconds:.1f} s"
+        )
+
+    @contextmanager
+    def warnings_as_lines(self) -> Iterator[None]:
+        """certgp's warnings as one line each, said once; those of other packages keep Python's form."""
+        said: set[str] = set()
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if not issubclass(category, CertgpWarning):
+                self.notice(warnings.formatwarning(message, category, filename, lineno, line))
+            elif str(message) not in said:
+                said.add(str(message))
+                self.notice(f"warning: {message}")
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", CertgpWarning)
+            warnings.showwarning = show
+            yield
+
+
+def one_line(text: str) -> str:
+    """Any text as a single line."""
+    return " ".join(text.split())
+
+
+def aligned(rows: Sequence[tuple[str, str]]) -> str:
+    """Names and values in two columns."""
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"  {name:<{width}}  {value}" for name, value in rows)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A small table: the first column to the left, numbers to the right."""
+    widths = [max(len(line[j]) for line in (header, *rows)) for j in range(len(header))]
+    lines = [header, ["-" * width for width in widths], *rows]
+    return "\n".join("  " + _table_line(line, widths) for line in lines)
+
+
+def score_rows(scores: Scores) -> list[tuple[str, str]]:
+    """Scores in words, the same after a fit and after a prediction; names for ``aligned``."""
+    return [
+        ("RMSE", f"{scores.rmse:.5g}"),
+        ("NLPD", f"{scores.nlpd:.4f} (mean negative log predictive density; lower is better)"),
+        ("coverage", f"{scores.coverage:.1%} of the rows lie in their {scores.nominal_coverage:.4g} interval"),
+    ]
+
+
+def _table_line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *rest = (
+        cell.ljust(width) if j == 0 else cell.rjust(width) for j, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return "  ".join([first, *rest]).rstrip()
+
+
+def _finite(value: object) -> object:
+    """JSON knows no NaN and no infinity: they become null."""
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,129 @@
+"""ExactGP: the oracle."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from certgp.data import Chunk
+from certgp.errors import ConvergenceWarning, InvalidInputError
+from certgp.estimators.base import GPRegressor, unoptimised
+from certgp.estimators.validation import StartingValues, check_count, starting_values
+from certgp.features.base import LOG_SCALE_BOUNDS
+from certgp.gp import ExactProcess
+from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
+from certgp.kernels import Kernel
+from certgp.training import Callback, ExactObjective, OptimisationResult, minimise
+
+_DENSE_COPIES = 5  # matrices of N x N alive during one evaluation
+
+
+class ExactGP(GPRegressor):
+    """The exact GP: O(N^3) time and O(N^2) memory, for a few thousand rows and as the truth that the others approximate.
+
+    Parameters
+    ----------
+    kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
+    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when ``optimize=False``
+    max_iter, standardize, random_state, verbose, callbacks : as in ``MercerGP``
+    """
+
+    _process: ExactProcess
+
+    def __init__(
+        self,
+        *,
+        kernel: str | Kernel = "gaussian",
+        length_scale: float | Sequence[float] | None = None,
+        signal_variance: float | None = None,
+        noise_variance: float | None = None,
+        optimize: bool = True,
+        max_iter: int = 100,
+        standardize: bool = True,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.length_scale = length_scale
+        self.signal_variance = signal_variance
+        self.noise_variance = noise_variance
+        self.optimize = optimize
+        self.max_iter = max_iter
+        self.standardize = standardize
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def save(self, path: str | Path, include_training_data: bool = False) -> None:
+        """Write the fitted model to one file. An exact GP predicts from its rows, so they must be allowed into the file."""
+        check_is_fitted(self)
+        if not include_training_data:
+            raise InvalidInputError(
+                "an exact GP cannot predict without its training rows, and model files hold none by default; "
+                "call save(path, include_training_data=True) to write them, or fit a low-rank model"
+            )
+        super().save(path)
+
+    def _check_parameters(self) -> None:
+        check_count("max_iter", self.max_iter)
+
+    def _fit_process(
+        self, X: NDArray[np.floating], y: NDArray[np.floating]
+    ) -> tuple[ExactProcess, OptimisationResult]:
+        _check_memory(len(X))
+        start = starting_values(self, self._standardiser, float(np.sqrt(X.shape[1])))
+        rows = self._rows(X, y)
+        if not self.optimize or bool((rows.y == rows.y[0]).all()):
+            return ExactProcess(start.kernel, rows.X, rows.y, start.noise_variance), unoptimised()
+        return self._train(rows, start)
+
+    def _train(self, rows: Chunk, start: StartingValues) -> tuple[ExactProcess, OptimisationResult]:
+        ratio = start.noise_variance / float(start.kernel.signal_variance)
+        objective = ExactObjective(start.kernel, rows, ratio, DEFAULT_NOISE_RATIO_BOUNDS, LOG_SCALE_BOUNDS)
+        outcome = minimise(objective, max_iter=self.max_iter, rank=len(rows.y), callbacks=self._observers())
+        if not outcome.converged and not outcome.stopped:
+            warnings.warn(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning, stacklevel=4)
+        kernel, noise = objective.solution()
+        return ExactProcess(kernel, rows.X, rows.y, noise), outcome
+
+    def _extend_process(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> ExactProcess:
+        old, more = self._process, self._rows(X, y)
+        _check_memory(len(old.y) + len(more.y))
+        return ExactProcess(old.kernel, torch.cat([old.X, more.X]), torch.cat([old.y, more.y]), old.noise_variance)
+
+    def _rows(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> Chunk:
+        return Chunk(self._tensor(X), torch.from_numpy(self._standardiser.target(y)))
+
+    def _kernel_in_user_units(self) -> Kernel:
+        kernel = self._process.kernel
+        scales = kernel.length_scale.detach().numpy() * self._standardiser.x_scale
+        return type(kernel)(scales, float(kernel.signal_variance) * self._standardiser.y_scale**2)
+
+    def _log_evidence(self) -> float:
+        return self._process.log_evidence()
+
+    def _n_rows(self) -> int:
+        return int(self._process.y.shape[0])
+
+    def _rank(self) -> int:
+        return self._n_rows()
+
+
+def _check_memory(n: int) -> None:
+    """Refuse before the machine starts to swap."""
+    needed = _DENSE_COPIES * 8 * n * n
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > 0.8 * available:
+        raise InvalidInputError(
+            f"an exact GP on {n} rows needs about {needed / 2**30:.0f} GiB of memory and this machine has "
+            f"{available / 2**30:.0f} GiB; use MercerGP, SparseGP or FourierGP, or fewer rows"
+        )

@@ -1,0 +1,95 @@
+"""FourierGP: regression on random Fourier features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from certgp.data import ArraySource
+from certgp.estimators.low_rank import LowRankRegressor, Plan
+from certgp.estimators.validation import OBJECTIVES, VARIANCES, check_choice, check_minorising, starting_values
+from certgp.features import FourierMap
+from certgp.features.spectral import SAMPLINGS, DataSummary, spectral_design
+from certgp.gp import LowRankModel
+from certgp.kernels import Kernel
+from certgp.training import Callback, Stage
+from certgp.transforms import Identity
+
+_DESIGN_ROWS = 300
+
+
+class FourierGP(LowRankRegressor):
+    """Fourier GP (the paper's FGP): rank-r regression on cos/sin pairs at frequencies of the kernel's spectral law.
+
+    Parameters
+    ----------
+    rank : number of features, two per frequency; an odd rank is rounded down
+    sampling : "auto" (orthogonal), "iid", "orthogonal", "sobol", "widened", "leverage" or "modified" (see the docs)
+    learn_frequencies : also learn the frequencies (sparse spectrum GP): more accurate, but no longer an approximation of the
+        kernel, so outside the paper's Theorem 2
+    kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
+    objective : "marginal"; the ELBO needs features below the kernel
+    variance : "lowrank"; random features lose no prior variance on average
+    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when ``optimize=False``.
+        Signal variance and noise are optimised in closed form, so with ``optimize=True`` their starting values do not matter.
+    max_iter, standardize, dtype, engine, cap_rank, random_state, verbose, callbacks : as in ``MercerGP``
+    """
+
+    def __init__(
+        self,
+        rank: int = 100,
+        *,
+        sampling: str = "auto",
+        learn_frequencies: bool = False,
+        kernel: str | Kernel = "gaussian",
+        objective: str = "marginal",
+        variance: str = "lowrank",
+        length_scale: float | Sequence[float] | None = None,
+        signal_variance: float | None = None,
+        noise_variance: float | None = None,
+        optimize: bool = True,
+        max_iter: int = 100,
+        standardize: bool = True,
+        dtype: str = "float64",
+        engine: Any = "local",
+        cap_rank: bool = True,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> None:
+        self.rank = rank
+        self.sampling = sampling
+        self.learn_frequencies = learn_frequencies
+        self.kernel = kernel
+        self.objective = objective
+        self.variance = variance
+        self.length_scale = length_scale
+        self.signal_variance = signal_variance
+        self.noise_variance = noise_variance
+        self.optimize = optimize
+        self.max_iter = max_iter
+        self.standardize = standardize
+        self.dtype = dtype
+        self.engine = engine
+        self.cap_rank = cap_rank
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_minorising("objective", self.objective, "elbo", OBJECTIVES, "FourierGP")
+        check_minorising("variance", self.variance, "dtc", VARIANCES, "FourierGP")
+        check_choice("sampling", self.sampling, ("auto", *SAMPLINGS))
+
+    def _plan(self, source: ArraySource, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
+        D = source.n_columns
+        start = starting_values(self, self._standardiser, float(np.sqrt(D)))
+        rows = source.sample(_DESIGN_ROWS, rng).X / start.kernel.length_scale
+        data = DataSummary(rows, source.n_rows, start.noise_variance / float(start.kernel.signal_variance))
+        sampling = "orthogonal" if self.sampling == "auto" else self.sampling
+        design = spectral_design(sampling, start.kernel, max(1, rank // 2), D, rng, data)
+        features = FourierMap(start.kernel, design, learn_frequencies=self.learn_frequencies)
+        return Plan(LowRankModel(Identity(D), features), [Stage(source, max_iter)], start)

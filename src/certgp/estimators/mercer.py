@@ -1,0 +1,153 @@
+"""MercerGP: regression on the leading eigenfunctions of the Gaussian kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from certgp.data import ArraySource, Chunk
+from certgp.errors import InvalidInputError
+from certgp.estimators.low_rank import LowRankRegressor, Plan, input_moments
+from certgp.estimators.validation import check_choice, check_count, starting_values
+from certgp.features import MercerMap
+from certgp.features.mercer import INDEX_SETS
+from certgp.gp import LowRankModel
+from certgp.kernels import Kernel
+from certgp.training import Callback, Stage
+from certgp.transforms import Identity, Projection, Transform, sliced_inverse_directions
+
+_START_LENGTH_SCALE = 2.4  # eps = .3 in the paper's parametrisation
+_AUTO_DIMENSION = 4
+_INITIAL_ROWS = 10_000
+_ROUNDS = 4  # how often the index set is chosen anew
+
+
+class MercerGP(LowRankRegressor):
+    """Mercer GP (the paper's MGP): rank-r regression on eigenfunctions of the Gaussian kernel, below the kernel for every X.
+
+    Parameters
+    ----------
+    rank : number of eigenfunctions
+    projection : learn a linear map R^D -> R^d in front of the kernel: a number d, None for all D dimensions, or "auto"
+        (all dimensions up to 4, else 4)
+    index_set : which products of one-dimensional eigenfunctions to keep: "optimal" (largest eigenvalues), "total_degree"
+        (the paper's order) or "box"
+    input_scale : standard deviation of the Gaussian input measure per kernel dimension, in the units of X (without projection);
+        None takes the data's own and learns it
+    kernel : "gaussian" or a Gaussian kernel object with starting values
+    objective : "elbo" (a lower bound on the exact evidence) or "marginal" (the paper's likelihood)
+    variance : "dtc" adds the prior variance lost by truncation, "lowrank" is the paper's model
+    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when ``optimize=False``.
+        Signal variance and noise are optimised in closed form, so with ``optimize=True`` their starting values do not matter.
+    max_iter : optimiser iterations in all
+    standardize : centre and scale X and y inside; results are in the user's units either way
+    dtype : "float64", or "float32" features with float64 sums
+    engine : "local" or an engine object
+    cap_rank : use no more features than X has distinct rows
+    """
+
+    def __init__(
+        self,
+        rank: int = 100,
+        *,
+        projection: int | Literal["auto"] | None = "auto",
+        index_set: str = "optimal",
+        input_scale: float | Sequence[float] | None = None,
+        kernel: str | Kernel = "gaussian",
+        objective: str = "elbo",
+        variance: str = "dtc",
+        length_scale: float | Sequence[float] | None = None,
+        signal_variance: float | None = None,
+        noise_variance: float | None = None,
+        optimize: bool = True,
+        max_iter: int = 100,
+        standardize: bool = True,
+        dtype: str = "float64",
+        engine: Any = "local",
+        cap_rank: bool = True,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> None:
+        self.rank = rank
+        self.projection = projection
+        self.index_set = index_set
+        self.input_scale = input_scale
+        self.kernel = kernel
+        self.objective = objective
+        self.variance = variance
+        self.length_scale = length_scale
+        self.signal_variance = signal_variance
+        self.noise_variance = noise_variance
+        self.optimize = optimize
+        self.max_iter = max_iter
+        self.standardize = standardize
+        self.dtype = dtype
+        self.engine = engine
+        self.cap_rank = cap_rank
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("index_set", self.index_set, INDEX_SETS)
+
+    def _plan(self, source: ArraySource, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
+        dimension = self._projected_dimension(source.n_columns)
+        start = starting_values(self, self._standardiser, _START_LENGTH_SCALE, dimension)
+        sample = source.sample(_INITIAL_ROWS, rng)
+        transform = _initial_transform(sample, dimension)
+        features = MercerMap(start.kernel, self._input_scales(transform, sample), rank, self.index_set)
+        features.log_input_scale.requires_grad_(self.input_scale is None)
+        return Plan(LowRankModel(transform, features), self._stages(features, rank, source, max_iter), start)
+
+    def _stages(self, features: MercerMap, rank: int, source: ArraySource, iterations: int) -> list[Stage]:
+        """The same rows several times; the index set follows the length-scales between the runs, never inside one."""
+        share = -(-iterations // _ROUNDS)
+        return [Stage(source, share, lambda: features.choose_indices(rank)) for _ in range(_ROUNDS)]
+
+    def _projected_dimension(self, n_columns: int) -> int | None:
+        if self.projection is None:
+            return None
+        if self.projection == "auto":
+            return None if n_columns <= _AUTO_DIMENSION else _AUTO_DIMENSION
+        wanted = check_count("projection", self.projection)
+        if wanted > n_columns:
+            raise InvalidInputError(f"projection={wanted} is more than the {n_columns} column(s) of X")
+        return wanted
+
+    def _input_scales(self, transform: Transform, sample: Chunk) -> NDArray[np.float64]:
+        """Scale of the input measure per kernel dimension, in standardised units."""
+        if self.input_scale is None:
+            spread = transform(sample.X).detach().std(0, correction=0).numpy()
+            return np.where(spread > 0, spread, 1.0)
+        given = np.broadcast_to(np.asarray(self.input_scale, dtype=np.float64), (transform.dimension,)).copy()
+        if not (np.isfinite(given).all() and (given > 0).all()):
+            raise InvalidInputError(f"input_scale must be positive and finite, found {self.input_scale!r}")
+        return given / self._standardiser.x_scale if isinstance(transform, Identity) else given
+
+    def _kernel_units(self) -> NDArray[np.float64]:
+        if not isinstance(self._process.model.transform, Projection):
+            return self._standardiser.x_scale
+        return np.ones(self._process.model.transform.dimension)
+
+    @property
+    def projection_(self) -> NDArray[np.float64]:
+        """The learned map (D, d): the kernel acts on (x - mean of X) projection_."""
+        check_is_fitted(self)
+        transform = self._process.model.transform
+        if not isinstance(transform, Projection):
+            raise AttributeError("projection_ exists only where a projection was learned; this fit used all columns")
+        return transform.matrix.detach().numpy() / self._standardiser.x_scale[:, None]
+
+
+def _initial_transform(sample: Chunk, dimension: int | None) -> Transform:
+    """The identity, or a projection that starts at the directions along which E[x | y] moves."""
+    if dimension is None:
+        return Identity(sample.X.shape[1])
+    return Projection(sliced_inverse_directions(sample.X, sample.y, dimension), *input_moments(sample))

@@ -1,0 +1,83 @@
+"""One file per model: safetensors with a JSON header. No pickle, no training data, nothing executed on loading."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+import certgp
+from certgp.errors import ModelFileError
+from certgp.estimators.state import Tensors, build_estimator, dump_estimator
+
+if TYPE_CHECKING:
+    from certgp.estimators.base import GPRegressor
+
+FORMAT = "certgp-model"
+FORMAT_VERSION = 1
+
+
+def save(estimator: GPRegressor, path: Path) -> None:
+    """Write a fitted estimator; the file appears whole or not at all."""
+    if not path.parent.is_dir():
+        raise ModelFileError(f"the directory {path.parent} does not exist; create it first")
+    tensors, values = dump_estimator(estimator)
+    body = json.dumps(values, allow_nan=True)
+    header = {
+        "format": FORMAT,
+        "format_version": str(FORMAT_VERSION),
+        "library_version": certgp.__version__,
+        "checksum": _checksum(tensors, body),
+        "model": body,
+    }
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        save_file(tensors, temporary, metadata=header)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | Path) -> Any:
+    """Read a fitted estimator from a file that ``save`` wrote."""
+    path = Path(path)
+    if not path.is_file():
+        raise ModelFileError(f"{path} does not exist or is not a file")
+    header, tensors = _read(path)
+    if header.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is a safetensors file but not a certgp model")
+    version = header.get("format_version")
+    if version != str(FORMAT_VERSION):
+        raise ModelFileError(
+            f"{path} has model format {version} (written by certgp {header.get('library_version')}); this certgp "
+            f"{certgp.__version__} reads format {FORMAT_VERSION}. Load it with that version, or fit again"
+        )
+    if header.get("checksum") != _checksum(tensors, header.get("model", "")):
+        raise ModelFileError(f"{path} is damaged: its checksum does not match. Copy or save it again")
+    return build_estimator(tensors, json.loads(header["model"]))
+
+
+def _read(path: Path) -> tuple[dict[str, str], Tensors]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ModelFileError(f"{path} is not a readable model file (damaged, truncated or of another kind): {error}") from error
+
+
+def _checksum(tensors: Tensors, body: str) -> str:
+    """SHA-256 over the header text and every tensor's name, type, shape and bytes."""
+    digest = hashlib.sha256(body.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name].contiguous()
+        digest.update(f"{name}:{tensor.dtype}:{tuple(tensor.shape)}".encode())
+        digest.update(tensor.numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,110 @@
+"""SparseGP: variational sparse GP regression with inducing points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from certgp.data import ArraySource
+from certgp.errors import InvalidInputError
+from certgp.estimators.low_rank import LowRankRegressor, Plan
+from certgp.estimators.validation import check_choice, starting_values
+from certgp.features import NystromMap
+from certgp.features.inducing import INDUCING_METHODS, inducing_points
+from certgp.features.nystrom import DEFAULT_JITTER
+from certgp.gp import LowRankModel
+from certgp.kernels import Kernel
+from certgp.training import Callback, Stage
+from certgp.transforms import Identity
+
+_INITIAL_ROWS = 5_000
+
+
+class SparseGP(LowRankRegressor):
+    """Sparse GP regression (SGPR, Titsias 2009): the kernel seen through r inducing points, below the kernel for every X.
+
+    Parameters
+    ----------
+    rank : number of inducing points
+    inducing : where they start: "greedy" (pivoted Cholesky), "kmeans", or an array (r, D) in the units of X
+    learn_inducing : move them during the fit
+    jitter : part of the definition, Phi Phi' = K_xz (K_zz + jitter sf2 I)^-1 K_zx
+    kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
+    objective : "elbo" (a lower bound on the exact evidence) or "marginal"
+    variance : "dtc" adds the prior variance lost by truncation (the usual SGPR predictive), "lowrank" does not
+    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when ``optimize=False``.
+        Signal variance and noise are optimised in closed form, so with ``optimize=True`` their starting values do not matter.
+    max_iter, standardize, dtype, engine, cap_rank, random_state, verbose, callbacks : as in ``MercerGP``
+    """
+
+    def __init__(
+        self,
+        rank: int = 100,
+        *,
+        inducing: Any = "greedy",
+        learn_inducing: bool = True,
+        jitter: float = DEFAULT_JITTER,
+        kernel: str | Kernel = "gaussian",
+        objective: str = "elbo",
+        variance: str = "dtc",
+        length_scale: float | Sequence[float] | None = None,
+        signal_variance: float | None = None,
+        noise_variance: float | None = None,
+        optimize: bool = True,
+        max_iter: int = 100,
+        standardize: bool = True,
+        dtype: str = "float64",
+        engine: Any = "local",
+        cap_rank: bool = True,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> None:
+        self.rank = rank
+        self.inducing = inducing
+        self.learn_inducing = learn_inducing
+        self.jitter = jitter
+        self.kernel = kernel
+        self.objective = objective
+        self.variance = variance
+        self.length_scale = length_scale
+        self.signal_variance = signal_variance
+        self.noise_variance = noise_variance
+        self.optimize = optimize
+        self.max_iter = max_iter
+        self.standardize = standardize
+        self.dtype = dtype
+        self.engine = engine
+        self.cap_rank = cap_rank
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.inducing, str):
+            check_choice("inducing", self.inducing, INDUCING_METHODS)
+        if not 0 <= self.jitter < 1:
+            raise InvalidInputError(f"jitter must lie in [0, 1), found {self.jitter!r}")
+
+    def _plan(self, source: ArraySource, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
+        start = starting_values(self, self._standardiser, 0.5 * float(np.sqrt(source.n_columns)))
+        if isinstance(self.inducing, str):
+            sample = source.sample(max(_INITIAL_ROWS, rank), rng)
+            points = inducing_points(self.inducing, start.kernel, sample.X, rank, rng)
+        else:
+            points = self._given_points(source.n_columns)
+        features = NystromMap(start.kernel, points, jitter=self.jitter, learn_inducing=self.learn_inducing)
+        return Plan(LowRankModel(Identity(source.n_columns), features), [Stage(source, max_iter)], start)
+
+    def _given_points(self, n_columns: int) -> torch.Tensor:
+        points = np.asarray(self.inducing, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1] != n_columns or not np.isfinite(points).all():
+            raise InvalidInputError(
+                f"inducing must be one of {', '.join(INDUCING_METHODS)} or a finite array of shape (r, {n_columns}), "
+                f"found an array of shape {points.shape}"
+            )
+        return torch.from_numpy(self._standardiser.inputs(points))

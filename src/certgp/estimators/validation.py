@@ -1,0 +1,161 @@
+"""Checks of arguments and rows, all made before any long work."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from certgp.data import Standardiser
+from certgp.engines import Engine, LocalEngine
+from certgp.errors import ConstantDataWarning, InvalidInputError, RankWarning
+from certgp.features.transformers import check_rank
+from certgp.kernels import Kernel, kernel_from_name
+
+OBJECTIVES = ("marginal", "elbo")
+VARIANCES = ("dtc", "lowrank")
+DTYPES = {"float64": torch.float64, "float32": torch.float32}
+_DEFAULT_NOISE_RATIO = 0.1
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """One of the named strings."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, choices))}, found {value!r}")
+    return value
+
+
+def check_count(name: str, value: object, least: int = 1) -> int:
+    """A whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InvalidInputError(f"{name} must be a whole number of at least {least}, found {value!r}")
+    return int(value)
+
+
+def check_minorising(name: str, value: object, wanted: str, choices: Sequence[str], model: str) -> str:
+    """A choice that needs Phi Phi' <= K is refused for maps that do not prove it."""
+    if check_choice(name, value, choices) == wanted:
+        raise InvalidInputError(
+            f"{name}={wanted!r} needs features below the kernel (Phi Phi' <= K), which {model} does not have; "
+            f"use {name}={next(c for c in choices if c != wanted)!r}"
+        )
+    return str(value)
+
+
+def check_engine(engine: object) -> Engine:
+    """An engine by name, or an engine object."""
+    if engine == "local":
+        return LocalEngine()
+    if isinstance(engine, str) or not callable(getattr(engine, "fold", None)):
+        raise InvalidInputError(f"engine must be 'local' or an engine object with a fold method, found {engine!r}")
+    return engine  # type: ignore[return-value]
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A NumPy generator from what scikit-learn calls a random state."""
+    return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def warn_about_constants(X: NDArray[np.floating], y: NDArray[np.floating], names: NDArray[np.object_] | None) -> None:
+    """Say which columns, or that the target, do not vary."""
+    constant = np.flatnonzero([bool((X[:, j] == X[0, j]).all()) for j in range(X.shape[1])])
+    if len(constant):
+        labels = [str(names[j]) if names is not None else str(j) for j in constant[:10]]
+        more = ", ..." if len(constant) > 10 else ""
+        warnings.warn(
+            f"column(s) {', '.join(labels)}{more} of X do not vary and carry no information; they are kept but ignored",
+            ConstantDataWarning,
+            stacklevel=3,
+        )
+    if bool((y == y[0]).all()):
+        warnings.warn(f"the target y does not vary; every prediction will be {y[0]:g}", ConstantDataWarning, stacklevel=3)
+
+
+def capped_rank(rank: object, X: NDArray[np.floating], cap: bool) -> int:
+    """The rank asked for, or the number of distinct rows of X where that is smaller."""
+    wanted = check_rank(rank)
+    if not cap:
+        return wanted
+    distinct = _count_distinct_rows(X, wanted)
+    if distinct < wanted:
+        warnings.warn(
+            f"rank={wanted} is more than the {distinct} distinct row(s) of X; rank {distinct} is used", RankWarning, stacklevel=3
+        )
+    return min(wanted, distinct)
+
+
+def _count_distinct_rows(X: NDArray[np.floating], enough: int) -> int:
+    """Number of distinct rows, counted only up to ``enough``."""
+    seen: set[bytes] = set()
+    for start in range(0, X.shape[0], 4096):
+        block = np.ascontiguousarray(X[start : start + 4096]) + 0.0  # -0.0 equals 0.0
+        seen.update(map(bytes, block.view(np.uint8).reshape(len(block), -1)))
+        if len(seen) >= enough:
+            return enough
+    return len(seen)
+
+
+@dataclass(frozen=True)
+class StartingValues:
+    """Kernel and noise at which a fit starts, in standardised units."""
+
+    kernel: Kernel
+    noise_variance: float
+
+
+class HasStartingValues(Protocol):
+    """The parameters of an estimator that say where its fit starts."""
+
+    kernel: Any
+    length_scale: Any
+    signal_variance: float | None
+    noise_variance: float | None
+
+
+def starting_values(
+    given: HasStartingValues,
+    standardiser: Standardiser,
+    default_length_scale: float,
+    projected_dimension: int | None = None,
+) -> StartingValues:
+    """Translate what the user gave, in the units of the data, into standardised units; fill in what is missing.
+
+    With a projection the kernel works on standardised coordinates of its own, so length-scales are taken as they are.
+    """
+    kernel = given.kernel
+    if not isinstance(kernel, (str, Kernel)):
+        raise InvalidInputError(f"kernel must be a name or a kernel object, found {kernel!r}")
+    family = kernel_from_name(kernel) if isinstance(kernel, str) else type(kernel)
+    length_scale, signal_variance = given.length_scale, given.signal_variance
+    if isinstance(kernel, Kernel):
+        length_scale = kernel.length_scale.detach().numpy() if length_scale is None else length_scale
+        signal_variance = float(kernel.signal_variance) if signal_variance is None else signal_variance
+    d = len(standardiser.x_scale) if projected_dimension is None else projected_dimension
+    units = standardiser.x_scale if projected_dimension is None else np.ones(d)
+    scales = np.full(d, default_length_scale) if length_scale is None else _per_dimension(length_scale, d) / units
+    y_variance = standardiser.y_scale**2
+    signal = 1.0 if signal_variance is None else _positive("signal_variance", signal_variance) / y_variance
+    noise = _DEFAULT_NOISE_RATIO if given.noise_variance is None else _positive("noise_variance", given.noise_variance) / y_variance
+    return StartingValues(family(scales, signal), noise)
+
+
+def _per_dimension(length_scale: Any, dimension: int) -> NDArray[np.float64]:
+    scales = np.asarray(length_scale, dtype=np.float64)
+    if scales.ndim > 1 or (scales.ndim == 1 and len(scales) not in (1, dimension)):
+        raise InvalidInputError(f"length_scale has {scales.size} numbers but the kernel works in {dimension} dimension(s)")
+    if not (np.isfinite(scales).all() and (scales > 0).all()):
+        raise InvalidInputError(f"length_scale must be positive and finite, found {length_scale!r}")
+    return np.broadcast_to(scales, (dimension,)).copy()
+
+
+def _positive(name: str, value: Any) -> float:
+    number = float(value)
+    if not (np.isfinite(number) and number > 0):
+        raise InvalidInputError(f"{name} must be positive and finite, found {value!r}")
+    return number

@@ -1,0 +1,38 @@
+"""How good predictions are, by the three numbers that every table here shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certgp.estimators import GPRegressor
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Errors of predictions of y on some rows, in the units of y."""
+
+    rmse: float
+    nlpd: float  # mean negative log predictive density
+    coverage: float  # share of y inside the interval
+    nominal_coverage: float  # the share that was asked for
+
+
+def score(model: GPRegressor, X: Array, y: Array, coverage: float = 0.95) -> Scores:
+    """RMSE, NLPD and the share of y that central intervals of the given coverage hold."""
+    lower, upper = model.predict_interval(X, coverage)
+    return Scores(
+        rmse=rmse(np.asarray(model.predict(X)), y),
+        nlpd=model.nlpd(X, y),
+        coverage=float(np.mean((lower <= y) & (y <= upper))),
+        nominal_coverage=coverage,
+    )
+
+
+def rmse(prediction: Array, truth: Array) -> float:
+    """Root mean squared difference."""
+    return float(np.sqrt(np.mean(np.square(prediction - truth))))
