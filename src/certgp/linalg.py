@@ -15,6 +15,8 @@ def cholesky(matrix: Tensor, what: str) -> Tensor:
     ``what`` names the matrix in the error text, followed by the remedy, e.g.
     ``"K + s2 I (raise noise_variance)"``.
     """
+    factor: Tensor
+    info: Tensor
     factor, info = torch.linalg.cholesky_ex(matrix)
     if int(info) != 0 or not bool(torch.isfinite(factor.diagonal()).all()):
         raise NotPositiveDefiniteError(
@@ -26,16 +28,16 @@ def cholesky(matrix: Tensor, what: str) -> Tensor:
 
 def solve_lower(L: Tensor, rhs: Tensor) -> Tensor:
     """L^-1 rhs for lower triangular L (r, r) and rhs of shape (r,) or (r, k)."""
-    if rhs.ndim == 1:
-        return torch.linalg.solve_triangular(L, rhs[:, None], upper=False)[:, 0]
-    return torch.linalg.solve_triangular(L, rhs, upper=False)
+    columns = rhs[:, None] if rhs.ndim == 1 else rhs
+    solution: Tensor = torch.linalg.solve_triangular(L, columns, upper=False)
+    return solution.reshape(rhs.shape)
 
 
 def solve_lower_transposed(L: Tensor, rhs: Tensor) -> Tensor:
     """L'^-1 rhs for lower triangular L (r, r) and rhs of shape (r,) or (r, k)."""
-    if rhs.ndim == 1:
-        return torch.linalg.solve_triangular(L.mT, rhs[:, None], upper=True)[:, 0]
-    return torch.linalg.solve_triangular(L.mT, rhs, upper=True)
+    columns = rhs[:, None] if rhs.ndim == 1 else rhs
+    solution: Tensor = torch.linalg.solve_triangular(L.mT, columns, upper=True)
+    return solution.reshape(rhs.shape)
 
 
 def log_det_from_cholesky(L: Tensor) -> Tensor:
@@ -56,7 +58,8 @@ def gram(features: Tensor) -> Tensor:
     """
     if features.dtype != torch.float64 or features.device.type != "cpu" or features.shape[0] == 0:
         return (features.mT @ features).to(torch.float64)
-    # syrk wants Fortran order. Row-major Phi is the column-major Phi', and the other way round, so neither layout is copied.
+    # syrk wants Fortran order. Row-major Phi is the column-major Phi', and the other way round, so neither layout is
+    # copied.
     if features.is_contiguous():
         upper = dsyrk(1.0, features.numpy().T, trans=0)
     else:

@@ -30,7 +30,9 @@ _DATASETS = {
     for info in (
         DatasetInfo("elevators", 16_599, 18, "the paper's file"),
         DatasetInfo("protein", 45_730, 9, "the paper's file"),
-        DatasetInfo("keggdirected", 48_827, 20, "another cleaning of the paper's set; two thirds of the rows are duplicates"),
+        DatasetInfo(
+            "keggdirected", 48_827, 20, "another cleaning of the paper's set; two thirds of the rows are duplicates"
+        ),
         DatasetInfo("bike", 17_379, 17, "the paper's set, not one-hot encoded; target already transformed"),
         DatasetInfo("superconduct", 21_263, 76, "the paper's set with five columns missing"),
         DatasetInfo("3droad", 218_481, 2, "a random half of the paper's rows, longitude and latitude only"),
@@ -69,6 +71,8 @@ def load_dataset(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """X (N, D) and y (N,) of a data set in the data directory."""
     path = dataset_path(name)
     if not path.exists():
-        raise DataFileError(f"{path} is missing; put it there or set {DATA_VARIABLE} to the directory that holds {name}.npz")
+        raise DataFileError(
+            f"{path} is missing; put it there or set {DATA_VARIABLE} to the directory that holds {name}.npz"
+        )
     with np.load(path, allow_pickle=False) as archive:
         return archive["X"], archive["y"]

@@ -1,4 +1,6 @@
-"""Centre and scale of inputs and target; everything inside the library is standardised, everything a user sees is not."""
+"""Centre and scale of inputs and target; everything inside the library is standardised, everything a user sees is
+not.
+"""
 
 from __future__ import annotations
 

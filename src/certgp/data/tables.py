@@ -80,7 +80,7 @@ class TableFiles:
     def read(self, columns: Sequence[str] | None = None) -> Table:
         """The named columns of all rows; without names all columns, which must then be the same in every file."""
         if columns is None:
-            self._require_same_columns()
+            self.require_same_columns()
         wanted = self.names if columns is None else tuple(columns)
         require_columns(wanted, self.names)
         parts = [_read_columns(file, wanted) for file in self.files]
@@ -89,11 +89,12 @@ class TableFiles:
             raise DataFileError(f"{self.files[0]} has no rows; at least one is needed")
         return Table(wanted, values)
 
-    def _require_same_columns(self) -> None:
+    def require_same_columns(self, except_for: Sequence[str] = ()) -> None:
+        """Refuse files that would silently lose a column because another file does not have it."""
         for file, header in zip(self.files, self.headers, strict=True):
-            if set(header) != set(self.headers[0]):
+            if (set(header) ^ set(self.headers[0])) - set(except_for):
                 raise DataFileError(
-                    f"{file} has other columns ({_listed(header)}) than {self.files[0]} ({_listed(self.headers[0])}); "
+                    f"{file} has other columns ({listed(header)}) than {self.files[0]} ({listed(self.headers[0])}); "
                     "give files with the same columns"
                 )
 
@@ -114,7 +115,13 @@ def require_columns(wanted: Sequence[str], names: Sequence[str]) -> None:
     missing = [name for name in wanted if name not in names]
     if missing:
         noun = "there is no column" if len(missing) == 1 else "these columns are missing:"
-        raise DataFileError(f"{noun} {_listed([repr(name) for name in missing])}; the columns are: {_listed(names)}")
+        raise DataFileError(f"{noun} {listed([repr(name) for name in missing])}; the columns are: {listed(names)}")
+
+
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """Names for a message that stays one readable line however wide the table is."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
 def write_table(path: str | Path, columns: Mapping[str, Array]) -> None:
@@ -193,7 +200,7 @@ def _header(path: Path) -> tuple[str, ...]:
                 names = _column_labels(_stored_shape(stream), path)
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise DataFileError(f"{path} has more than one column named {_listed([repr(t) for t in twice])}; rename them")
+        raise DataFileError(f"{path} has more than one column named {listed([repr(t) for t in twice])}; rename them")
     return names
 
 
@@ -311,9 +318,3 @@ def _damage_reported(path: Path) -> Iterator[None]:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         kind = path.suffix.lower()[1:]
         raise DataFileError(f"{path} cannot be read as {kind} ({reason}); check that the file is whole") from error
-
-
-def _listed(names: Sequence[str], most: int = 20) -> str:
-    """Names for a message that stays one readable line however wide the table is."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"

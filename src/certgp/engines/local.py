@@ -12,7 +12,9 @@ from certgp.data import Chunk, RowSource
 from certgp.engines.base import Summable
 
 T = TypeVar("T", bound=Summable)
-_CHUNK_NUMBERS = 2**20  # numbers per feature chunk (8 MiB in float64): large enough for BLAS, small enough for the cache
+_CHUNK_NUMBERS = (
+    2**20
+)  # numbers per feature chunk (8 MiB in float64): large enough for BLAS, small enough for the cache
 
 
 def default_chunk_rows(rank: int) -> int:
@@ -22,7 +24,9 @@ def default_chunk_rows(rank: int) -> int:
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """Sequential fold; ``chunk_rows`` overrides the size of a chunk. The result does not depend on it beyond rounding."""
+    """Sequential fold; ``chunk_rows`` overrides the size of a chunk. The result does not depend on it beyond
+    rounding.
+    """
 
     chunk_rows: int | None = None
 

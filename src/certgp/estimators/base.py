@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,8 +32,8 @@ Array = NDArray[np.float64]
 class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     """Gaussian-process regression in the units of the data given.
 
-    Subclasses say how a process is fitted (``_fit_process``), extended (``_extend_process``) and described; everything here is
-    the same for all of them: validation, standardisation, prediction in bounded memory.
+    Subclasses say how a process is fitted (``_fit_process``), extended (``_extend_process``) and described; everything
+    here is the same for all of them: validation, standardisation, prediction in bounded memory.
     """
 
     _process: GaussianProcess
@@ -45,9 +46,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn hyper-parameters from all rows and condition on them. X (N, D), y (N,)."""
         self._check_parameters()
-        rows, target = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], y_numeric=True, ensure_min_samples=2
-        )
+        rows, target = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True, ensure_min_samples=2)
         warn_about_constants(rows, target, getattr(self, "feature_names_in_", None))
         self._standardiser = (
             Standardiser.fit(rows, target) if self.standardize else Standardiser.identity(rows.shape[1])
@@ -73,7 +72,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         ``include_noise=True`` speaks of new observations y, ``False`` of the function f behind them.
         """
         if return_std and return_cov:
-            raise InvalidInputError("return_std and return_cov cannot both be asked for; the covariance holds the variances")
+            raise InvalidInputError(
+                "return_std and return_cov cannot both be asked for; the covariance holds the variances"
+            )
         rows = self._validated(X)
         if return_cov:
             return self._mean_and_covariance(rows, include_noise)
@@ -98,16 +99,14 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         ends = self.predict_quantiles(X, [0.5 - coverage / 2, 0.5 + coverage / 2])
         return ends[:, 0], ends[:, 1]
 
-    def sample_y(
-        self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0, include_noise: bool = True
-    ) -> Array:
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0, include_noise: bool = True) -> Array:
         """Joint draws at the rows of X: (n, n_samples)."""
         rows = self._validated(X)
         source = torch.Generator().manual_seed(int(check_random_state(random_state).randint(2**31 - 1)))
         draws = self._process.sample(self._tensor(rows), n_samples, source)
         if include_noise:
             noise = torch.randn(draws.shape, dtype=draws.dtype, generator=source)
-            draws = draws + self._process.noise_variance**0.5 * noise
+            draws = draws + math.sqrt(self._process.noise_variance) * noise
         return self._standardiser.mean_to_user(draws.numpy())
 
     def nlpd(self, X: ArrayLike, y: ArrayLike) -> float:
@@ -134,7 +133,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         """Refuse parameters that cannot work, before the data are looked at."""
 
     @abstractmethod
-    def _fit_process(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> tuple[GaussianProcess, OptimisationResult]:
+    def _fit_process(
+        self, X: NDArray[np.floating], y: NDArray[np.floating]
+    ) -> tuple[GaussianProcess, OptimisationResult]:
         """Fit to validated rows in the user's units."""
 
     @abstractmethod

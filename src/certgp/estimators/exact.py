@@ -27,13 +27,14 @@ _DENSE_COPIES = 5  # matrices of N x N alive during one evaluation
 
 
 class ExactGP(GPRegressor):
-    """The exact GP: O(N^3) time and O(N^2) memory, for a few thousand rows and as the truth that the others approximate.
+    """The exact GP: O(N^3) time and O(N^2) memory, for a few thousand rows and as the truth that the others
+    approximate.
 
     Parameters
     ----------
     kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
-    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when ``optimize=False``
-    max_iter, standardize, random_state, verbose, callbacks : as in ``MercerGP``
+    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when
+    ``optimize=False`` max_iter, standardize, random_state, verbose, callbacks : as in ``MercerGP``
     """
 
     _process: ExactProcess
@@ -64,7 +65,9 @@ class ExactGP(GPRegressor):
         self.callbacks = callbacks
 
     def save(self, path: str | Path, include_training_data: bool = False) -> None:
-        """Write the fitted model to one file. An exact GP predicts from its rows, so they must be allowed into the file."""
+        """Write the fitted model to one file. An exact GP predicts from its rows, so they must be allowed into the
+        file.
+        """
         check_is_fitted(self)
         if not include_training_data:
             raise InvalidInputError(
@@ -76,9 +79,7 @@ class ExactGP(GPRegressor):
     def _check_parameters(self) -> None:
         check_count("max_iter", self.max_iter)
 
-    def _fit_process(
-        self, X: NDArray[np.floating], y: NDArray[np.floating]
-    ) -> tuple[ExactProcess, OptimisationResult]:
+    def _fit_process(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> tuple[ExactProcess, OptimisationResult]:
         _check_memory(len(X))
         start = starting_values(self, self._standardiser, float(np.sqrt(X.shape[1])))
         rows = self._rows(X, y)

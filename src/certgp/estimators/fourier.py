@@ -27,13 +27,16 @@ class FourierGP(LowRankRegressor):
     ----------
     rank : number of features, two per frequency; an odd rank is rounded down
     sampling : "auto" (orthogonal), "iid", "orthogonal", "sobol", "widened", "leverage" or "modified" (see the docs)
-    learn_frequencies : also learn the frequencies (sparse spectrum GP): more accurate, but no longer an approximation of the
+    learn_frequencies : also learn the frequencies (sparse spectrum GP): more accurate, but no longer an approximation
+    of the
         kernel, so outside the paper's Theorem 2
     kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
     objective : "marginal"; the ELBO needs features below the kernel
     variance : "lowrank"; random features lose no prior variance on average
-    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when ``optimize=False``.
-        Signal variance and noise are optimised in closed form, so with ``optimize=True`` their starting values do not matter.
+    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when
+    ``optimize=False``.
+        Signal variance and noise are optimised in closed form, so with ``optimize=True`` their starting values do not
+        matter.
     max_iter, standardize, dtype, engine, cap_rank, random_state, verbose, callbacks : as in ``MercerGP``
     """
 

@@ -27,22 +27,27 @@ _ROUNDS = 4  # how often the index set is chosen anew
 
 
 class MercerGP(LowRankRegressor):
-    """Mercer GP (the paper's MGP): rank-r regression on eigenfunctions of the Gaussian kernel, below the kernel for every X.
+    """Mercer GP (the paper's MGP): rank-r regression on eigenfunctions of the Gaussian kernel, below the kernel for
+    every X.
 
     Parameters
     ----------
     rank : number of eigenfunctions
     projection : learn a linear map R^D -> R^d in front of the kernel: a number d, None for all D dimensions, or "auto"
         (all dimensions up to 4, else 4)
-    index_set : which products of one-dimensional eigenfunctions to keep: "optimal" (largest eigenvalues), "total_degree"
+    index_set : which products of one-dimensional eigenfunctions to keep: "optimal" (largest eigenvalues),
+    "total_degree"
         (the paper's order) or "box"
-    input_scale : standard deviation of the Gaussian input measure per kernel dimension, in the units of X (without projection);
+    input_scale : standard deviation of the Gaussian input measure per kernel dimension, in the units of X (without
+    projection);
         None takes the data's own and learns it
     kernel : "gaussian" or a Gaussian kernel object with starting values
     objective : "elbo" (a lower bound on the exact evidence) or "marginal" (the paper's likelihood)
     variance : "dtc" adds the prior variance lost by truncation, "lowrank" is the paper's model
-    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when ``optimize=False``.
-        Signal variance and noise are optimised in closed form, so with ``optimize=True`` their starting values do not matter.
+    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when
+    ``optimize=False``.
+        Signal variance and noise are optimised in closed form, so with ``optimize=True`` their starting values do not
+        matter.
     max_iter : optimiser iterations in all
     standardize : centre and scale X and y inside; results are in the user's units either way
     dtype : "float64", or "float32" features with float64 sums

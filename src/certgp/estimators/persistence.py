@@ -70,7 +70,9 @@ def _read(path: Path) -> tuple[dict[str, str], Tensors]:
         with safe_open(path, framework="pt") as file:
             return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except (SafetensorError, OSError, ValueError) as error:
-        raise ModelFileError(f"{path} is not a readable model file (damaged, truncated or of another kind): {error}") from error
+        raise ModelFileError(
+            f"{path} is not a readable model file (damaged, truncated or of another kind): {error}"
+        ) from error
 
 
 def _checksum(tensors: Tensors, body: str) -> str:

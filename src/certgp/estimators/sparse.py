@@ -24,7 +24,8 @@ _INITIAL_ROWS = 5_000
 
 
 class SparseGP(LowRankRegressor):
-    """Sparse GP regression (SGPR, Titsias 2009): the kernel seen through r inducing points, below the kernel for every X.
+    """Sparse GP regression (SGPR, Titsias 2009): the kernel seen through r inducing points, below the kernel for
+    every X.
 
     Parameters
     ----------
@@ -35,8 +36,10 @@ class SparseGP(LowRankRegressor):
     kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
     objective : "elbo" (a lower bound on the exact evidence) or "marginal"
     variance : "dtc" adds the prior variance lost by truncation (the usual SGPR predictive), "lowrank" does not
-    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when ``optimize=False``.
-        Signal variance and noise are optimised in closed form, so with ``optimize=True`` their starting values do not matter.
+    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when
+    ``optimize=False``.
+        Signal variance and noise are optimised in closed form, so with ``optimize=True`` their starting values do not
+        matter.
     max_iter, standardize, dtype, engine, cap_rank, random_state, verbose, callbacks : as in ``MercerGP``
     """
 

@@ -26,7 +26,15 @@ from certgp.transforms import Identity, Projection, Transform
 ESTIMATORS: dict[str, type[GPRegressor]] = {cls.__name__: cls for cls in (MercerGP, FourierGP, SparseGP, ExactGP)}
 Tensors = dict[str, Tensor]
 Values = dict[str, Any]
-_FITTED = ("noise_variance_", "rank_", "n_iter_", "converged_", "stop_reason_", "n_features_in_", "log_marginal_likelihood_")
+_FITTED = (
+    "noise_variance_",
+    "rank_",
+    "n_iter_",
+    "converged_",
+    "stop_reason_",
+    "n_features_in_",
+    "log_marginal_likelihood_",
+)
 _NOT_SAVED = ("callbacks", "engine", "random_state")  # objects of a session, not of a model
 
 
@@ -58,7 +66,10 @@ def build_estimator(tensors: Tensors, values: Values) -> GPRegressor:
     parameters = {k: _revive(v) for k, v in values["parameters"].items()}
     estimator = ESTIMATORS[values["estimator"]](**parameters)
     estimator._standardiser = Standardiser(
-        tensors["standardiser.x_mean"].numpy(), tensors["standardiser.x_scale"].numpy(), values["y_mean"], values["y_scale"]
+        tensors["standardiser.x_mean"].numpy(),
+        tensors["standardiser.x_scale"].numpy(),
+        values["y_mean"],
+        values["y_scale"],
     )
     estimator._process = _build_process(tensors, values["process"])
     for name, value in values["fitted"].items():

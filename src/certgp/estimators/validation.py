@@ -74,7 +74,9 @@ def warn_about_constants(X: NDArray[np.floating], y: NDArray[np.floating], names
             stacklevel=3,
         )
     if bool((y == y[0]).all()):
-        warnings.warn(f"the target y does not vary; every prediction will be {y[0]:g}", ConstantDataWarning, stacklevel=3)
+        warnings.warn(
+            f"the target y does not vary; every prediction will be {y[0]:g}", ConstantDataWarning, stacklevel=3
+        )
 
 
 def capped_rank(rank: object, X: NDArray[np.floating], cap: bool) -> int:
@@ -85,7 +87,9 @@ def capped_rank(rank: object, X: NDArray[np.floating], cap: bool) -> int:
     distinct = _count_distinct_rows(X, wanted)
     if distinct < wanted:
         warnings.warn(
-            f"rank={wanted} is more than the {distinct} distinct row(s) of X; rank {distinct} is used", RankWarning, stacklevel=3
+            f"rank={wanted} is more than the {distinct} distinct row(s) of X; rank {distinct} is used",
+            RankWarning,
+            stacklevel=3,
         )
     return min(wanted, distinct)
 
@@ -141,14 +145,20 @@ def starting_values(
     scales = np.full(d, default_length_scale) if length_scale is None else _per_dimension(length_scale, d) / units
     y_variance = standardiser.y_scale**2
     signal = 1.0 if signal_variance is None else _positive("signal_variance", signal_variance) / y_variance
-    noise = _DEFAULT_NOISE_RATIO if given.noise_variance is None else _positive("noise_variance", given.noise_variance) / y_variance
+    noise = (
+        _DEFAULT_NOISE_RATIO
+        if given.noise_variance is None
+        else _positive("noise_variance", given.noise_variance) / y_variance
+    )
     return StartingValues(family(scales, signal), noise)
 
 
 def _per_dimension(length_scale: Any, dimension: int) -> NDArray[np.float64]:
     scales = np.asarray(length_scale, dtype=np.float64)
     if scales.ndim > 1 or (scales.ndim == 1 and len(scales) not in (1, dimension)):
-        raise InvalidInputError(f"length_scale has {scales.size} numbers but the kernel works in {dimension} dimension(s)")
+        raise InvalidInputError(
+            f"length_scale has {scales.size} numbers but the kernel works in {dimension} dimension(s)"
+        )
     if not (np.isfinite(scales).all() and (scales > 0).all()):
         raise InvalidInputError(f"length_scale must be positive and finite, found {length_scale!r}")
     return np.broadcast_to(scales, (dimension,)).copy()

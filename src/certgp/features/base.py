@@ -17,8 +17,8 @@ LOG_SCALE_BOUNDS: Bounds = (-7.0, 9.0)  # e^-7 .. e^9 in units of the standardis
 class FeatureMap(nn.Module, ABC):
     r"""phi: R^d -> R^r of a kernel at *unit* signal variance: phi(x)'phi(x') approximates k(x, x') / sf2.
 
-    The map is split as ``Phi = basis(X) mixing()``: the basis is what a pass over the data evaluates, the r x r mixing is applied
-    once to the statistics (A -> M' A M). Only Nystrom mixes; for the others the basis is the feature map.
+    The map is split as ``Phi = basis(X) mixing()``: the basis is what a pass over the data evaluates, the r x r mixing
+    is applied once to the statistics (A -> M' A M). Only Nystrom mixes; for the others the basis is the feature map.
     """
 
     minorises: ClassVar[bool]  # is Phi Phi' <= K proven for every X?

@@ -16,9 +16,9 @@ from certgp.kernels import Kernel
 class FourierMap(FeatureMap):
     r"""phi(x) = [a_i cos(omega_i'x / l), a_i sin(omega_i'x / l)], i = 1 .. m = r / 2.  [paper, sec. 4.1]
 
-    The design (omega, a^2) is a quadrature of the spectral law at unit length-scale: sum_i a_i^2 cos(omega_i't) has the kernel's
-    correlation at t as its mean. It is drawn once; learning the length-scales moves the frequencies omega / l with it.
-    Phi Phi' is neither below nor above K, so the map does not minorise.
+    The design (omega, a^2) is a quadrature of the spectral law at unit length-scale: sum_i a_i^2 cos(omega_i't) has
+    the kernel's correlation at t as its mean. It is drawn once; learning the length-scales moves the frequencies omega
+    / l with it. Phi Phi' is neither below nor above K, so the map does not minorise.
     """
 
     minorises: ClassVar[bool] = False

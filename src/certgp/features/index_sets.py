@@ -16,8 +16,9 @@ IndexSet = NDArray[np.int64]  # (r, d) degrees k = 0, 1, 2, ...
 def optimal_indices(ratios: Sequence[float] | NDArray[np.float64], rank: int) -> IndexSet:
     """The ``rank`` multi-indices of largest eigenvalue prod_j q_j^{k_j}, best first.
 
-    Best-first search on the cost c.k, c_j = -log q_j. Each index has one parent (decrement its last non-zero coordinate in the
-    order of increasing cost), so it is generated exactly once: O(r d log(r d)). Ties go to the smaller tuple.
+    Best-first search on the cost c.k, c_j = -log q_j. Each index has one parent (decrement its last non-zero
+    coordinate in the order of increasing cost), so it is generated exactly once: O(r d log(r d)). Ties go to the
+    smaller tuple.
     """
     costs = -np.log(np.asarray(ratios, dtype=np.float64))
     order = np.argsort(costs, kind="stable")
@@ -69,7 +70,8 @@ def eigenvalue_tail(ratios: Sequence[float] | NDArray[np.float64], indices: Inde
 
         T_d(S) = sum_{k' in proj S} p(k') q_d^{h(k') + 1} + T_{d-1}(proj S),    p(k') = prod_j (1 - q_j) q_j^{k'_j}
 
-    A set that is not lower (one with an index whose predecessor is missing) is summed as 1 - sum of the kept eigenvalues.
+    A set that is not lower (one with an index whose predecessor is missing) is summed as 1 - sum of the kept
+    eigenvalues.
     """
     q = np.asarray(ratios, dtype=np.float64)
     degrees = {tuple(map(int, row)) for row in indices}
@@ -82,7 +84,9 @@ def eigenvalue_tail(ratios: Sequence[float] | NDArray[np.float64], indices: Inde
         for index in degrees:
             heights[index[:d]] = max(heights.get(index[:d], -1), index[d])
         terms += [
-            math.exp(sum(math.log1p(-q[j]) + k * math.log(q[j]) for j, k in enumerate(prefix)) + (h + 1) * math.log(q[d]))
+            math.exp(
+                sum(math.log1p(-q[j]) + k * math.log(q[j]) for j, k in enumerate(prefix)) + (h + 1) * math.log(q[d])
+            )
             for prefix, h in heights.items()
         ]
         degrees = set(heights)
@@ -91,4 +95,6 @@ def eigenvalue_tail(ratios: Sequence[float] | NDArray[np.float64], indices: Inde
 
 def _is_lower(degrees: set[tuple[int, ...]]) -> bool:
     """Does every index bring all its predecessors?"""
-    return all(k == 0 or (*index[:j], k - 1, *index[j + 1 :]) in degrees for index in degrees for j, k in enumerate(index))
+    return all(
+        k == 0 or (*index[:j], k - 1, *index[j + 1 :]) in degrees for index in degrees for j, k in enumerate(index)
+    )

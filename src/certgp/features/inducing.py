@@ -26,7 +26,8 @@ def inducing_points(method: str, kernel: Kernel, X: Tensor, rank: int, rng: np.r
 def greedy_inducing_points(kernel: Kernel, X: Tensor, rank: int, tolerance: float = 1e-12) -> Tensor:
     """Rows of X picked by pivoted Cholesky: each is the one the others explain least, so the trace gap falls greedily.
 
-    O(n r^2) with one n x r array. Stops early when nothing is left to explain (duplicate rows), so it may return fewer points.
+    O(n r^2) with one n x r array. Stops early when nothing is left to explain (duplicate rows), so it may return fewer
+    points.
     """
     unit = kernel.with_signal_variance(1.0)
     residual = torch.ones(X.shape[0], dtype=torch.float64)

@@ -25,11 +25,12 @@ INDEX_SETS = ("optimal", "total_degree", "box")
 
 
 class MercerMap(FeatureMap):
-    r"""phi_k(x) = prod_j sqrt(lambda_{k_j}) e_{k_j}(x_j - c_j) for k in an index set.  [paper, sec. 4.2; theory sec. 1, 2]
+    r"""phi_k(x) = prod_j sqrt(lambda_{k_j}) e_{k_j}(x_j - c_j) for k in an index set.  [paper, sec. 4.2; theory sec.
+    1, 2]
 
-    Dropping terms of sum_k phi_k phi_k' = K leaves K - Phi Phi' >= 0 for *every* X, index set, centre and input scale: the
-    map minorises the kernel. The input scale s_j (the standard deviation of the measure under which the functions are
-    orthonormal) only decides how fast the expansion converges, so it may be tuned freely.
+    Dropping terms of sum_k phi_k phi_k' = K leaves K - Phi Phi' >= 0 for *every* X, index set, centre and input scale:
+    the map minorises the kernel. The input scale s_j (the standard deviation of the measure under which the functions
+    are orthonormal) only decides how fast the expansion converges, so it may be tuned freely.
     """
 
     minorises: ClassVar[bool] = True
@@ -69,7 +70,8 @@ class MercerMap(FeatureMap):
     def choose_indices(self, rank: int) -> None:
         """Choose the index set anew for the current parameters.
 
-        Between two calls the set is frozen: the objective is smooth inside an optimiser run and may step when the set changes.
+        Between two calls the set is frozen: the objective is smooth inside an optimiser run and may step when the set
+        changes.
         """
         self.set_indices(_named_indices(self.index_set, self.expansion.ratio.numpy(), rank))
 

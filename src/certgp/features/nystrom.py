@@ -16,8 +16,8 @@ DEFAULT_JITTER = 1e-6
 class NystromMap(FeatureMap):
     r"""Phi = K_xz L'^-1 with L L' = K_zz + jitter I, for inducing points Z (r, d).
 
-    Phi Phi' = K_xz (K_zz + jitter I)^-1 K_zx <= K_xz K_zz^+ K_zx <= K: the jitter belongs to the definition and keeps the
-    map below the kernel, so it minorises for every Z and every jitter >= 0.
+    Phi Phi' = K_xz (K_zz + jitter I)^-1 K_zx <= K_xz K_zz^+ K_zx <= K: the jitter belongs to the definition and keeps
+    the map below the kernel, so it minorises for every Z and every jitter >= 0.
     """
 
     minorises: ClassVar[bool] = True
@@ -35,7 +35,8 @@ class NystromMap(FeatureMap):
 
     def basis(self, X: Tensor) -> Tensor:
         return self.kernel.correlation(
-            X / self.log_length_scale.exp().to(X.dtype), (self.inducing_points / self.log_length_scale.exp()).to(X.dtype)
+            X / self.log_length_scale.exp().to(X.dtype),
+            (self.inducing_points / self.log_length_scale.exp()).to(X.dtype),
         )
 
     def _factor(self) -> Tensor:

@@ -1,8 +1,9 @@
 """Where Fourier features put their frequencies: quadratures of the spectral law at unit length-scale.  [theory sec. 5]
 
-A design is m frequencies omega_i and weights a_i^2 such that sum_i a_i^2 cos(omega_i't) estimates the correlation rho(t)
-without bias. ``iid``, ``orthogonal`` and ``sobol`` draw from the spectral law itself (weights 1 / m); ``widened``, ``modified`` and
-``leverage`` draw from another law q and weigh by p / (m q). Weights are not renormalised: that would bias them.
+A design is m frequencies omega_i and weights a_i^2 such that sum_i a_i^2 cos(omega_i't) estimates the correlation
+rho(t) without bias. ``iid``, ``orthogonal`` and ``sobol`` draw from the spectral law itself (weights 1 / m);
+``widened``, ``modified`` and ``leverage`` draw from another law q and weigh by p / (m q). Weights are not
+renormalised: that would bias them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class SpectralDesign:
 
 @dataclass(frozen=True, eq=False)
 class DataSummary:
-    """What data-dependent designs need to know: inputs in units of the length-scale, and the noise relative to the signal."""
+    """What data-dependent designs need to know: inputs in units of the length-scale, and the noise relative to the
+    signal.
+    """
 
     scaled_inputs: Tensor  # (n0, d), a subsample of the rows
     n_rows: int
@@ -71,7 +74,9 @@ def iid_design(kernel: Kernel, pairs: int, dimension: int, rng: np.random.Genera
 
 
 def orthogonal_design(kernel: Kernel, pairs: int, dimension: int, rng: np.random.Generator) -> SpectralDesign:
-    """Blocks of d orthogonal directions, each with the length of an independent draw [Yu et al. 2016]: marginally exact."""
+    """Blocks of d orthogonal directions, each with the length of an independent draw [Yu et al. 2016]: marginally
+    exact.
+    """
     blocks = math.ceil(pairs / dimension)
     directions = np.concatenate([_random_rotation(dimension, rng) for _ in range(blocks)])[:pairs]
     lengths = np.linalg.norm(rng.standard_normal((pairs, dimension)), axis=1)
@@ -87,10 +92,11 @@ def sobol_design(kernel: Kernel, pairs: int, dimension: int, rng: np.random.Gene
 def widened_design(
     kernel: Kernel, pairs: int, dimension: int, rng: np.random.Generator, widening: float | None = None
 ) -> SpectralDesign:
-    """Sobol points of the law stretched by ``widening`` >= 1, weighed by p / q: more high frequencies, where leverage sits.
+    """Sobol points of the law stretched by ``widening`` >= 1, weighed by p / q: more high frequencies, where leverage
+    sits.
 
-    The default 1 + 1.5 / d is the stretch that minimised the expected KL for d = 1, 2, 3, 5 (theory 5.4). It pays off once the rank
-    exceeds the effective dimension of the problem and costs accuracy below that.
+    The default 1 + 1.5 / d is the stretch that minimised the expected KL for d = 1, 2, 3, 5 (theory 5.4). It pays off
+    once the rank exceeds the effective dimension of the problem and costs accuracy below that.
     """
     stretch = 1.0 + 1.5 / dimension if widening is None else widening
     omega = stretch * _sobol_frequencies(kernel, pairs, dimension, rng)
@@ -101,10 +107,11 @@ def widened_design(
 def leverage_design(
     kernel: Kernel, pairs: int, data: DataSummary, rng: np.random.Generator, pool_factor: int = 50
 ) -> SpectralDesign:
-    r"""Resample a widened pool by ridge leverage tau(omega) = p(omega) z*(K + s2 I)^-1 z.  [Avron et al. 2017; theory 5.2, 5.3]
+    r"""Resample a widened pool by ridge leverage tau(omega) = p(omega) z*(K + s2 I)^-1 z.  [Avron et al. 2017; theory
+    5.2, 5.3]
 
-    z holds exp(i omega'x) at a subsample of n0 rows whose noise is scaled by n0 / N, so that leverages keep their order. The pool
-    has 50 times as many frequencies as are kept: resampling cannot do better than the pool itself.
+    z holds exp(i omega'x) at a subsample of n0 rows whose noise is scaled by n0 / N, so that leverages keep their
+    order. The pool has 50 times as many frequencies as are kept: resampling cannot do better than the pool itself.
     """
     X = data.scaled_inputs
     pool = widened_design(kernel, max(pool_factor * pairs, 2000), X.shape[1], rng)
@@ -127,11 +134,13 @@ def modified_design(kernel: Kernel, pairs: int, data: DataSummary, rng: np.rando
     r"""The modified density of Avron et al. (Thm 12), on which the paper's Thm 2 rests, taken literally.  [theory 5.1]
 
     With n = N / s2 and p = N(0, I): uniform of height H = (12.4 max(R, c log^1.5 n))^d + 1 on the box |omega|_inf <= b,
-    b = 10 sqrt(log n), and n p(omega) prod_j max(1, |omega_j|) outside. Almost all draws land where p vanishes, so the variance of
-    the weights grows like (2 b)^d: usable for d <= 2, and offered because the theorem speaks of it.
+    b = 10 sqrt(log n), and n p(omega) prod_j max(1, |omega_j|) outside. Almost all draws land where p vanishes, so the
+    variance of the weights grows like (2 b)^d: usable for d <= 2, and offered because the theorem speaks of it.
     """
     if kernel.name != Gaussian.name:
-        raise InvalidInputError("sampling='modified' is defined for the gaussian kernel only; use 'widened' or 'leverage'")
+        raise InvalidInputError(
+            "sampling='modified' is defined for the gaussian kernel only; use 'widened' or 'leverage'"
+        )
     X = data.scaled_inputs
     d = X.shape[1]
     log_n = math.log(max(data.n_rows / max(data.noise_ratio, 1e-10), math.e))
@@ -146,10 +155,11 @@ def modified_design(kernel: Kernel, pairs: int, data: DataSummary, rng: np.rando
 def sample_modified_density(
     count: int, dimension: int, half_width: float, log_height: float, log_n: float, rng: np.random.Generator
 ) -> tuple[Tensor, Tensor]:
-    r"""Draw from q ∝ H on the box, n prod_j g1(omega_j) outside, g1(u) = (2 pi)^-1/2 e^{-u^2/2} max(1, |u|), in O(d) each.
+    r"""Draw from q ∝ H on the box, n prod_j g1(omega_j) outside, g1(u) = (2 pi)^-1/2 e^{-u^2/2} max(1, |u|), in O(d)
+    each.
 
-    Outside the box, region j ("the first coordinate outside is j") has mass (A - T)^j T A^{d-1-j} with A = int g1 and T its tail
-    beyond the half-width. Returns frequencies (count, d) and the normalised log density (count,).
+    Outside the box, region j ("the first coordinate outside is j") has mass (A - T)^j T A^{d-1-j} with A = int g1 and
+    T its tail beyond the half-width. Returns frequencies (count, d) and the normalised log density (count,).
     """
     A = erf(math.sqrt(0.5)) + 2.0 * math.exp(-0.5) / math.sqrt(2.0 * math.pi)
     T = 2.0 * math.exp(-0.5 * half_width**2) / math.sqrt(2.0 * math.pi)

@@ -17,8 +17,8 @@ class PrefixTree:
     """How to build prod_j H_j[k_j] for all multi-indices of a set with one product per distinct prefix.
 
     Dimensions are visited by increasing top degree, which keeps the early levels small. At level l, node i is
-    ``parent[l][i]`` of the level before times function ``degree[l][i]`` of dimension ``order[l]``; the last level is the index set
-    itself, in its own order.
+    ``parent[l][i]`` of the level before times function ``degree[l][i]`` of dimension ``order[l]``; the last level is
+    the index set itself, in its own order.
     """
 
     order: tuple[int, ...]
@@ -50,7 +50,9 @@ def tensor_product(functions: list[Tensor], tree: PrefixTree) -> Tensor:
 
 
 class _TensorProduct(torch.autograd.Function):
-    """One multiplication per tree node forwards; the reverse sweep is written out, which halves the memory of taped gathers."""
+    """One multiplication per tree node forwards; the reverse sweep is written out, which halves the memory of taped
+    gathers.
+    """
 
     @staticmethod
     def forward(ctx: Any, tree: PrefixTree, *functions: Tensor) -> Tensor:

@@ -1,4 +1,5 @@
-"""Log evidence of a low-rank GP, its lower and upper bounds on the exact one, and its gradient: functions of Statistics alone.
+"""Log evidence of a low-rank GP, its lower and upper bounds on the exact one, and its gradient: functions of
+Statistics alone.
 
 Statistics here belong to features that carry the signal variance (``Statistics.scaled``), so K_ii = sf2.
 """
@@ -26,7 +27,9 @@ def log_evidence(stats: Statistics, noise_variance: float) -> float:
 
 
 def elbo(stats: Statistics, signal_variance: float, noise_variance: float) -> float:
-    """Variational lower bound log_evidence - Tr(K - Phi Phi') / (2 s2) <= log p(y), for maps that minorise.  [Titsias 2009]"""
+    """Variational lower bound log_evidence - Tr(K - Phi Phi') / (2 s2) <= log p(y), for maps that minorise.  [Titsias
+    2009]
+    """
     return log_evidence(stats, noise_variance) - trace_gap(stats, signal_variance) / (2.0 * noise_variance)
 
 
@@ -45,7 +48,9 @@ def trace_gap(stats: Statistics, signal_variance: float) -> float:
 
 
 def _gaussian_log_density(stats: Statistics, log_det_noise: float, quadratic_noise: float) -> float:
-    """-1/2 [ log|Q + s I| + y'(Q + t I)^-1 y + N log 2 pi ] with noise s in the determinant and t in the quadratic form."""
+    """-1/2 [ log|Q + s I| + y'(Q + t I)^-1 y + N log 2 pi ] with noise s in the determinant and t in the quadratic
+    form.
+    """
     s, t, n, r = log_det_noise, quadratic_noise, stats.n, stats.rank
     log_det = float(log_det_from_cholesky(_factor(stats, s))) + (n - r) * math.log(s)
     half = solve_lower(_factor(stats, t), stats.b)
@@ -69,7 +74,9 @@ class EvidenceGradient:
     by_log_noise: float
 
 
-def evidence_gradient(unit_stats: Statistics, signal_variance: float, noise_variance: float, objective: str) -> EvidenceGradient:
+def evidence_gradient(
+    unit_stats: Statistics, signal_variance: float, noise_variance: float, objective: str
+) -> EvidenceGradient:
     r"""Value and closed-form gradient of L = -log_evidence or -elbo.  [theory sec. 9]
 
     With g = s2 / sf2, C = A + g I, w = C^-1 b on unit-variance statistics:

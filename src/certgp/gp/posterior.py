@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -42,4 +43,4 @@ class LowRankPosterior:
     def sample_weights(self, count: int, generator: torch.Generator) -> Tensor:
         """Draws of w, (r, count): C^-1 b + s L'^-1 z."""
         z = torch.randn(self.weights.shape[0], count, dtype=self.weights.dtype, generator=generator)
-        return self.weights[:, None] + self.noise_variance**0.5 * solve_lower_transposed(self.factor, z)
+        return self.weights[:, None] + math.sqrt(self.noise_variance) * solve_lower_transposed(self.factor, z)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import torch
@@ -37,8 +38,9 @@ class GaussianProcess(ABC):
 class LowRankProcess(GaussianProcess):
     r"""A low-rank GP conditioned on its statistics.
 
-    ``variance="lowrank"`` is the paper's model, Var f = s2 phi'C^-1 phi. ``variance="dtc"`` adds what the truncation lost of the
-    prior, sf2 - |phi|^2 (jointly K - Phi Phi' >= 0): the variational predictive of sparse GPs, for maps that minorise.
+    ``variance="lowrank"`` is the paper's model, Var f = s2 phi'C^-1 phi. ``variance="dtc"`` adds what the truncation
+    lost of the prior, sf2 - |phi|^2 (jointly K - Phi Phi' >= 0): the variational predictive of sparse GPs, for maps
+    that minorise.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class LowRankProcess(GaussianProcess):
     def features(self, X: Tensor) -> Tensor:
         """sf phi(x), (n, r)."""
         phi: Tensor = self.model(X)
-        return self.signal_variance**0.5 * phi.double()
+        return math.sqrt(self.signal_variance) * phi.double()
 
     @torch.no_grad()
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -99,10 +101,13 @@ class LowRankProcess(GaussianProcess):
 
 
 def sample_centred(covariance: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """Draws of N(0, covariance) for a positive semi-definite matrix (n, n): (n, count). Eigenvalues below zero are rounding."""
+    """Draws of N(0, covariance) for a positive semi-definite matrix (n, n): (n, count). Eigenvalues below zero are
+    rounding.
+    """
     values, vectors = torch.linalg.eigh(covariance)
     z = torch.randn(covariance.shape[0], count, dtype=covariance.dtype, generator=generator)
-    return vectors @ (values.clamp_min(0.0).sqrt()[:, None] * z)
+    draws: Tensor = vectors @ (values.clamp_min(0.0).sqrt()[:, None] * z)
+    return draws
 
 
 def check_dense(n: int, remedy: str) -> None:

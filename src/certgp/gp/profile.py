@@ -15,14 +15,17 @@ from certgp.linalg import eye_like
 
 NoiseRatioBounds = tuple[float, float]
 _Function = Callable[[float], float]
-# s2 / sf2. The lower end keeps A + g I well conditioned: unbounded, sf2 runs to 1e7 and the model to nonsense outside the data.
+# s2 / sf2. The lower end keeps A + g I well conditioned: unbounded, sf2 runs to 1e7 and the model to nonsense outside
+# the data.
 DEFAULT_NOISE_RATIO_BOUNDS: NoiseRatioBounds = (1e-4, 1e4)
 _GRID = 41
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Optimal variances for given unit-variance statistics, and the gradient of the profiled objective (envelope theorem)."""
+    """Optimal variances for given unit-variance statistics, and the gradient of the profiled objective (envelope
+    theorem).
+    """
 
     value: float  # negative log evidence or ELBO at the optimum
     signal_variance: float
@@ -39,10 +42,11 @@ def profile_evidence(
     One eigendecomposition A = V diag(lam) V', u = V'b turns the objective into a function of g alone:
 
         sf2(g) = (y'y - sum u_i^2 / (lam_i + g)) / (g N)
-        f(g) = 1/2 [ N + sum log(lam_i + g) + (N - r) log g + N log sf2(g) + N log 2 pi  {+ (N - Tr A) / g for the ELBO} ]
+        f(g) = 1/2 [ N + sum log(lam_i + g) + (N - r) log g + N log sf2(g) + N log 2 pi  {+ (N - Tr A) / g for the
+        ELBO} ]
 
-    f may have several minima, so a grid brackets the best one and a root of f' refines it. At the optimum the derivative in (sf2, g)
-    vanishes or points out of the bounds, so the gradient in (A, b) needs no further term.
+    f may have several minima, so a grid brackets the best one and a root of f' refines it. At the optimum the
+    derivative in (sf2, g) vanishes or points out of the bounds, so the gradient in (A, b) needs no further term.
     """
     n, r = unit_stats.n, unit_stats.rank
     lam, V = torch.linalg.eigh(unit_stats.A)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -30,7 +31,9 @@ class Statistics:
     @staticmethod
     def zero(rank: int) -> Statistics:
         """The statistics of no data."""
-        return Statistics(torch.zeros((rank, rank), dtype=torch.float64), torch.zeros(rank, dtype=torch.float64), 0.0, 0)
+        return Statistics(
+            torch.zeros((rank, rank), dtype=torch.float64), torch.zeros(rank, dtype=torch.float64), 0.0, 0
+        )
 
     @staticmethod
     def of(features: Tensor, y: Tensor) -> Statistics:
@@ -48,7 +51,7 @@ class Statistics:
 
     def scaled(self, signal_variance: float) -> Statistics:
         """Statistics of sf Phi."""
-        return Statistics(signal_variance * self.A, signal_variance**0.5 * self.b, self.yty, self.n)
+        return Statistics(signal_variance * self.A, math.sqrt(signal_variance) * self.b, self.yty, self.n)
 
     def leading(self, rank: int) -> Statistics:
         """Statistics of the first ``rank`` features."""

@@ -1,0 +1,1 @@
+"""Certificates: proven distances between a low-rank GP and the exact one."""

@@ -25,8 +25,8 @@ KERNELS: dict[str, type[Kernel]] = {}
 class Kernel(ABC):
     r"""k(x, x') = sf2 rho(|(x - x') / l|): one length-scale l_j per dimension and a signal variance sf2.
 
-    A kernel is an immutable value. Its numbers may be floats, arrays or tensors that carry gradients; a scalar length-scale
-    is shared by all dimensions.
+    A kernel is an immutable value. Its numbers may be floats, arrays or tensors that carry gradients; a scalar length-
+    scale is shared by all dimensions.
     """
 
     length_scale: Tensor  # (d,), or () for a length-scale shared by all dimensions
@@ -35,12 +35,16 @@ class Kernel(ABC):
     name: ClassVar[str]
 
     def __init__(
-        self, length_scale: float | Sequence[float] | NDArray[np.float64] | Tensor = 1.0, signal_variance: float | Tensor = 1.0
+        self,
+        length_scale: float | Sequence[float] | NDArray[np.float64] | Tensor = 1.0,
+        signal_variance: float | Tensor = 1.0,
     ) -> None:
         object.__setattr__(self, "length_scale", positive("length_scale", length_scale))
         object.__setattr__(self, "signal_variance", positive("signal_variance", signal_variance))
         if self.length_scale.ndim > 1 or self.signal_variance.ndim > 0:
-            raise InvalidInputError("length_scale takes one number or one per dimension, signal_variance takes one number")
+            raise InvalidInputError(
+                "length_scale takes one number or one per dimension, signal_variance takes one number"
+            )
 
     def __init_subclass__(cls) -> None:
         KERNELS[cls.name] = cls
@@ -58,7 +62,8 @@ class Kernel(ABC):
         """Quantile map of the random factor c in omega = c g, g ~ N(0, I): the spectral law at unit length-scale.
 
         ``u`` (m,) is uniform on (0, 1). A Gaussian kernel has c = 1, a Matern kernel c = sqrt(2 nu / chi2(2 nu)):
-        one c per *frequency*, which makes omega multivariate t and the limit the isotropic Matern kernel in any dimension.
+        one c per *frequency*, which makes omega multivariate t and the limit the isotropic Matern kernel in any
+        dimension.
         """
 
     @abstractmethod
@@ -88,7 +93,7 @@ class Kernel(ABC):
 
     def with_signal_variance(self, signal_variance: float | Tensor) -> Kernel:
         """The same kernel with another signal variance."""
-        return replace(self, signal_variance=signal_variance)
+        return replace(self, signal_variance=positive("signal_variance", signal_variance))
 
 
 def positive(name: str, value: float | Sequence[float] | NDArray[np.float64] | Tensor) -> Tensor:

@@ -13,7 +13,9 @@ from certgp.kernels.base import Kernel
 
 
 def _distance(X: Tensor, Z: Tensor) -> Tensor:
-    """|x_i - z_j| (n, m) from differences: the matrix-product form would lose half the digits near zero, where rho has its kink."""
+    """|x_i - z_j| (n, m) from differences: the matrix-product form would lose half the digits near zero, where rho
+    has its kink.
+    """
     return torch.cdist(X, Z, compute_mode="donot_use_mm_for_euclid_dist")
 
 

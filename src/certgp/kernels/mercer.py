@@ -16,7 +16,8 @@ _RESCALE = 1e100
 
 @dataclass(frozen=True, eq=False)
 class MercerExpansion:
-    r"""k(x, x') / sf2 = sum_k prod_j phi_{k_j}(x_j) phi_{k_j}(x'_j) for x_j ~ N(0, s_j^2).  [paper, sec. 4.2; theory sec. 1]
+    r"""k(x, x') / sf2 = sum_k prod_j phi_{k_j}(x_j) phi_{k_j}(x'_j) for x_j ~ N(0, s_j^2).  [paper, sec. 4.2; theory
+    sec. 1]
 
     Per dimension, with eps^2 = 1 / (2 l^2), alpha^2 = 1 / (2 s^2) and w = sqrt(1 + 4 eps^2 / alpha^2):
 
@@ -118,7 +119,10 @@ class _WeightedHermite(torch.autograd.Function):
         d_eigenvalue = 0.5 * (kC / c.q - total / one_minus_q) * dq_dbeta
 
         def chain(d_beta: Tensor, d_delta2: Tensor, d_slope: Tensor) -> Tensor:
-            return d_eigenvalue * d_beta + total * d_beta / (2.0 * c.beta) - x2S * d_delta2 + root * d_slope * xU
+            total_derivative: Tensor = (
+                d_eigenvalue * d_beta + total * d_beta / (2.0 * c.beta) - x2S * d_delta2 + root * d_slope * xU
+            )
+            return total_derivative
 
         beta_eps = 2.0 * eps / (alpha.square() * c.beta**3)
         grad_eps = chain(beta_eps, alpha.square() * c.beta * beta_eps, alpha * beta_eps)

@@ -33,7 +33,9 @@ class OptimisationResult:
 class _Recorder:
     """Remembers the last evaluation, so that the history needs no extra one."""
 
-    def __init__(self, objective: Objective, callbacks: Sequence[Callback], rank: int, started: float, offset: int) -> None:
+    def __init__(
+        self, objective: Objective, callbacks: Sequence[Callback], rank: int, started: float, offset: int
+    ) -> None:
         self.objective, self.callbacks, self.rank = objective, callbacks, rank
         self.started, self.offset = started, offset
         self.iterations: list[Iteration] = []
@@ -101,7 +103,10 @@ def _verdict(result: OptimizeResult, recorder: _Recorder, max_iter: int) -> tupl
     if result.status == 1:
         return False, f"max_iter={max_iter} iterations were used up; raise max_iter for a better fit"
     if "ABNORMAL" in message:
-        return False, "the line search found no better point; the objective is flat or rough at the scale of rounding here"
+        return (
+            False,
+            "the line search found no better point; the objective is flat or rough at the scale of rounding here",
+        )
     if "PROJECTED GRADIENT" in message or "PGTOL" in message:
         return True, "the gradient vanished"
     return True, "the objective stopped improving"

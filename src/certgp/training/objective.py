@@ -47,9 +47,9 @@ class _GradientSum:
 class LowRankObjective(Objective):
     r"""Negative log evidence or ELBO per row, signal variance and noise profiled out.
 
-    Fold 1 sums the statistics of the raw basis. The r x r algebra gives the value and the cotangents G_A = dL/dA, G_b = dL/db.
-    Fold 2 pulls dL/dPhi = 2 Phi G_A + y G_b' back through the map, chunk by chunk: only the map itself is differentiated
-    automatically, and memory is one chunk.
+    Fold 1 sums the statistics of the raw basis. The r x r algebra gives the value and the cotangents G_A = dL/dA, G_b
+    = dL/db. Fold 2 pulls dL/dPhi = 2 Phi G_A + y G_b' back through the map, chunk by chunk: only the map itself is
+    differentiated automatically, and memory is one chunk.
     """
 
     def __init__(
@@ -140,7 +140,12 @@ class ExactObjective(Objective):
     """Negative log evidence per row of the exact GP, signal variance profiled out: O(N^3) a call."""
 
     def __init__(
-        self, kernel: Kernel, rows: Chunk, noise_ratio: float, noise_bounds: NoiseRatioBounds, scale_bounds: tuple[float, float]
+        self,
+        kernel: Kernel,
+        rows: Chunk,
+        noise_ratio: float,
+        noise_bounds: NoiseRatioBounds,
+        scale_bounds: tuple[float, float],
     ) -> None:
         self.family = type(kernel)
         self.rows = rows
@@ -167,7 +172,9 @@ class ExactObjective(Objective):
     def solution(self) -> tuple[Kernel, float]:
         """Kernel and noise variance at the current parameters, the signal variance at its optimum."""
         signal = self._profile(self.correlation()).signal_variance
-        return self.family(self.module.log_length_scale.exp(), signal), signal * float(self.module.log_noise_ratio.detach().exp())
+        return self.family(self.module.log_length_scale.exp(), signal), signal * float(
+            self.module.log_noise_ratio.detach().exp()
+        )
 
     def evaluate(self, values: Array) -> tuple[float, Array]:
         self.parameters.set(values)
@@ -189,12 +196,12 @@ def fold_statistics(model: LowRankModel, source: RowSource, engine: Engine) -> S
 
 
 def fold_feature_statistics(model: LowRankModel, source: RowSource, engine: Engine) -> Statistics:
-    """Statistics of the features themselves: for Nystrom more accurate than mixing the raw ones, at one more solve a chunk."""
+    """Statistics of the features themselves: for Nystrom more accurate than mixing the raw ones, at one more solve a
+    chunk.
+    """
 
     @torch.no_grad()
     def task(chunk: Chunk) -> Statistics:
         return Statistics.of(model(chunk.X), chunk.y)
 
     return engine.fold(task, source, model.rank)
-
-

@@ -8,15 +8,16 @@ from torch import Tensor
 
 def principal_directions(covariance: Tensor, count: int) -> Tensor:
     """Leading eigenvectors of the input covariance (D, D): (D, count)."""
-    _, vectors = torch.linalg.eigh(covariance)
+    vectors: Tensor = torch.linalg.eigh(covariance).eigenvectors
     return vectors.flip(1)[:, :count].contiguous()
 
 
 def sliced_inverse_directions(X: Tensor, y: Tensor, count: int, slices: int = 20, ridge: float = 1e-3) -> Tensor:
     """Sliced inverse regression [Li 1991]: directions along which E[x | y] moves, (D, count).
 
-    Whiten x, cut the rows into slices of equal size by y, take the leading eigenvectors of the covariance of the slice means and
-    map them back. At most ``slices - 1`` directions carry signal; the rest of ``count`` follows by variance alone.
+    Whiten x, cut the rows into slices of equal size by y, take the leading eigenvectors of the covariance of the slice
+    means and map them back. At most ``slices - 1`` directions carry signal; the rest of ``count`` follows by variance
+    alone.
     """
     n, D = X.shape
     centred = X - X.mean(0)
@@ -24,6 +25,9 @@ def sliced_inverse_directions(X: Tensor, y: Tensor, count: int, slices: int = 20
     values, vectors = torch.linalg.eigh(covariance)
     whitener = (vectors / values.sqrt()) @ vectors.mT
     parts = torch.tensor_split((centred @ whitener)[torch.argsort(y, stable=True)], min(slices, n))
-    between = sum((torch.outer(m, m) * (len(part) / n) for part in parts for m in [part.mean(0)]), torch.zeros_like(covariance))
-    _, leading = torch.linalg.eigh(between)
-    return whitener @ leading.flip(1)[:, :count]
+    between = sum(
+        (torch.outer(m, m) * (len(part) / n) for part in parts for m in [part.mean(0)]), torch.zeros_like(covariance)
+    )
+    leading: Tensor = torch.linalg.eigh(between).eigenvectors
+    directions: Tensor = whitener @ leading.flip(1)[:, :count]
+    return directions

@@ -10,10 +10,11 @@ from certgp.transforms.base import Transform
 
 
 class Projection(Transform):
-    r"""z = (x - m) W / sd, sd_j = sqrt(w_j' C w_j), with m (D,) and C (D, D) the mean and covariance of the training inputs.
+    r"""z = (x - m) W / sd, sd_j = sqrt(w_j' C w_j), with m (D,) and C (D, D) the mean and covariance of the training
+    inputs.
 
-    The division makes z unit-variance for every W, so the input measure N(0, 1) of the Mercer expansion stays right while W
-    is learned, and the scale of z is carried by the length-scales alone.
+    The division makes z unit-variance for every W, so the input measure N(0, 1) of the Mercer expansion stays right
+    while W is learned, and the scale of z is carried by the length-scales alone.
     """
 
     mean: Tensor
