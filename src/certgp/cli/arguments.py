@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
+from certgp.cli.output import Console
 from certgp.errors import InvalidInputError
+
+if TYPE_CHECKING:  # the class exists for type checkers only
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 DATA_HELP = "CSV, Parquet, .npz (X, y) or .npy file; several files or a quoted glob form one table"
 
@@ -16,6 +22,29 @@ class OneLineParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage and leaving."""
         raise InvalidInputError(f"{message}; see '{self.prog} --help'")
+
+
+def add_command(
+    commands: Commands, name: str, summary: str, examples: str, run: Callable[[argparse.Namespace, Console], None]
+) -> argparse.ArgumentParser:
+    """A command with what all commands have: examples in its help, ``--json`` and the function that runs it."""
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", action="store_true", help="print one machine-readable JSON object")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def refuse_overwriting(out: Path, inputs: list[Path]) -> None:
+    """An output that is also an input would destroy it."""
+    if out.exists() and any(out.samefile(path) for path in inputs):
+        raise InvalidInputError(f"--out {out} is one of the input files; choose another name")
 
 
 def positive_int(text: str) -> int:

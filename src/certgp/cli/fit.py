@@ -4,70 +4,159 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from certgp.cli.arguments import DATA_HELP, add_parser_for, fraction, positive_int, seed
+from certgp.cli.arguments import DATA_HELP, add_command, fraction, positive_int, refuse_overwriting, seed
+from certgp.cli.models import DEFAULT_RANK, KERNELS, METHODS, build_model, check_model_options
 from certgp.cli.output import Console, aligned, score_rows
 from certgp.errors import DataFileError, InvalidInputError
 
 if TYPE_CHECKING:
-    from certgp.data import Table
-    from certgp.data.tables import Array, TableFiles
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from certgp.cli.arguments import Commands
+    from certgp.data.tables import TableFiles
     from certgp.estimators import GPRegressor
     from certgp.experiments.scores import Scores
 
-METHODS = ("mercer", "fourier", "sparse", "exact")
-KERNELS = ("gaussian", "matern12", "matern32", "matern52")
-DEFAULT_RANK = 100
+    Rows = NDArray[np.int64]
 
 _EXAMPLES = """\
-examples:
   certgp fit train.csv --target price --out price.model
-  certgp fit train.npz --out model --method sparse --kernel matern52 --rank 300
+  certgp fit train.npz --method sparse --kernel matern52 --rank 300 --out y.model
   certgp fit 'parts/*.parquet' --target y --drop id --test-fraction 0.1 --out y.model --json
 """
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Commands) -> None:
     """Declare the command and its options."""
-    parser = add_parser_for(commands, "fit", "learn a model from a table and save it", _EXAMPLES, run)
+    parser = add_command(commands, "fit", "learn a model from a table and save it", _EXAMPLES, run)
     parser.add_argument("data", nargs="+", metavar="DATA", help=DATA_HELP)
-    parser.add_argument("--target", metavar="COL", help="column to predict (default for .npz: y)")
+    parser.add_argument("--target", metavar="COL", help="column to predict; .npz files have a default, y")
     parser.add_argument("--out", metavar="MODEL", type=Path, required=True, help="file to save the model in")
     parser.add_argument("--method", choices=METHODS, default="mercer", help="kind of model (default: mercer)")
     parser.add_argument("--rank", metavar="N", type=positive_int, help=f"number of features (default: {DEFAULT_RANK})")
     parser.add_argument("--kernel", choices=KERNELS, default="gaussian", help="covariance function (default: gaussian)")
     parser.add_argument("--seed", metavar="S", type=seed, default=0, help="seed of all random choices (default: 0)")
     parser.add_argument(
-        "--test-fraction", metavar="F", type=fraction, default=0.0, help="share of the rows to keep out of the fit and score"
+        "--drop", metavar="COL", action="append", default=[], help="column to leave out; may be repeated"
     )
-    parser.add_argument("--drop", metavar="COL", action="append", default=[], help="column to leave out; may be repeated")
+    parser.add_argument(
+        "--test-fraction",
+        metavar="F",
+        type=fraction,
+        default=0.0,
+        help="share of the rows to score on and not to learn from",
+    )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Check everything, read, fit, score, save, print: in this order, so that mistakes show before the long part."""
-    _check_combination(arguments)
+    """Check, read, fit, score, save, print: in this order, so that a mistake shows before the long part."""
+    check_model_options(arguments.method, arguments.kernel, arguments.rank)
     console.status("starting")
     from certgp.data.tables import check_writable, open_table
+    from certgp.estimators import fit_named
+    from certgp.experiments.scores import score
 
     check_writable(arguments.out, endings=())
     files = open_table(arguments.data)
-    if any(arguments.out.exists() and arguments.out.samefile(file) for file in files.files):
-        raise InvalidInputError(f"--out {arguments.out} is one of the data files; choose another name")
+    refuse_overwriting(arguments.out, list(files.files))
     target = _target(arguments.target, files)
-    model = _build(arguments, console)
+    columns = _columns(arguments.drop, target, files)
     console.status("reading data")
-    inputs, y = files.read(_columns(files, target, arguments.drop)).split(target)
+    inputs, y = files.read(columns).split(target)
     train, test = _split_rows(len(y), arguments.test_fraction, arguments.seed)
 
     console.status("fitting")
-    seconds = _fit(model, inputs, y, train, target)
-    scores = _score(model, inputs.values[test], y[test]) if len(test) else None
+    model = build_model(arguments.method, arguments.kernel, arguments.rank, arguments.seed, [console.iteration])
+    started = time.perf_counter()
+    fit_named(model, inputs.values[train], y[train], inputs.names, target)
+    seconds = time.perf_counter() - started
+    scores = score(model, inputs.values[test], y[test]) if len(test) else None
     _save(model, arguments.out, console)
-    console.result(
-        _fields(arguments, model, inputs, target, len(train), seconds, scores),
-        _text(arguments, model, inputs, target, len(train), seconds, scores),
-    )
+    fields = _fields(arguments, model, seconds, len(train)) | {"columns": list(inputs.names), "target": target}
+    fields["test"] = asdict(scores) | {"n_rows": len(test)} if scores else None
+    console.result(fields, _text(arguments, model, seconds, len(train), scores))
+
+
+def _target(given: str | None, files: TableFiles) -> str:
+    from certgp.data.tables import listed, require_columns
+
+    if given is None and not all(file.suffix.lower() == ".npz" for file in files.files):
+        raise DataFileError(f"name the column to predict with --target; the columns are: {listed(files.names)}")
+    target = "y" if given is None else given
+    require_columns([target], files.names)
+    return target
+
+
+def _columns(dropped: list[str], target: str, files: TableFiles) -> list[str]:
+    """All columns but the dropped ones."""
+    from certgp.data.tables import require_columns
+
+    require_columns(dropped, files.names)
+    if target in dropped:
+        raise InvalidInputError(f"{target!r} is both --target and --drop; leave one of them out")
+    files.require_same_columns(except_for=dropped)
+    return [name for name in files.names if name not in dropped]
+
+
+def _split_rows(n: int, test_fraction: float, seed: int) -> tuple[Rows, Rows]:
+    """Rows to learn from and rows to score on, in their original order; at least one to score on where any are asked for."""
+    import numpy as np
+
+    n_test = max(1, round(n * test_fraction)) if test_fraction else 0
+    if n - n_test < 2:
+        raise InvalidInputError(
+            f"{n} row(s) with --test-fraction {test_fraction:g} leave fewer than 2 to learn from; give more"
+        )
+    order = np.random.default_rng(seed).permutation(n) if n_test else np.arange(n)
+    return np.sort(order[n_test:]), np.sort(order[:n_test])
+
+
+def _save(model: GPRegressor, path: Path, console: Console) -> None:
+    from certgp.estimators import ExactGP
+
+    if isinstance(model, ExactGP):
+        model.save(path, include_training_data=True)
+        console.notice(f"note: {path} holds the training data; an exact GP cannot predict without it")
+    else:
+        model.save(path)
+
+
+def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_rows: int) -> dict[str, object]:
+    """The outcome for machines."""
+    return {
+        "command": "fit",
+        "model": str(arguments.out),
+        "method": arguments.method,
+        "n_rows": n_rows,
+        "kernel": arguments.kernel,
+        "rank": int(model.rank_),
+        "length_scale": model.kernel_.length_scale.tolist(),
+        "signal_variance": float(model.kernel_.signal_variance),
+        "noise_variance": float(model.noise_variance_),
+        "log_marginal_likelihood": float(model.log_marginal_likelihood_),
+        "n_iter": int(model.n_iter_),
+        "converged": bool(model.converged_),
+        "stop_reason": model.stop_reason_,
+        "seconds": seconds,
+    }
+
+
+def _text(
+    arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_rows: int, scores: Scores | None
+) -> str:
+    """The outcome for people."""
+    per_row = model.log_marginal_likelihood_ / n_rows
+    rows = [
+        ("model", f"{type(model).__name__}, {arguments.kernel} kernel, rank {model.rank_}"),
+        ("data", f"{n_rows:,} rows, {model.n_features_in_} input column(s)"),
+        ("noise", f"{model.noise_variance_**0.5:.5g} (standard deviation)"),
+        ("log evidence", f"{model.log_marginal_likelihood_:.2f} ({per_row:.4f} per row)"),
+        ("stopped", f"after {model.n_iter_} iterations and {seconds:.1f} s: {model.stop_reason_}"),
+    ]
+    held_out = [(f"test {name}", value) for name, value in score_rows(scores)] if scores else []
+    return aligned([*rows, *held_out, ("saved", str(arguments.out))])

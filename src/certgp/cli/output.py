@@ -107,7 +107,8 @@ def score_rows(scores: Scores) -> list[tuple[str, str]]:
 
 def _table_line(cells: Sequence[str], widths: Sequence[int]) -> str:
     first, *rest = (
-        cell.ljust(width) if j == 0 else cell.rjust(width) for j, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        cell.ljust(width) if j == 0 else cell.rjust(width)
+        for j, (cell, width) in enumerate(zip(cells, widths, strict=True))
     )
     return "  ".join([first, *rest]).rstrip()
 

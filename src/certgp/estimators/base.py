@@ -23,6 +23,7 @@ from certgp.errors import InvalidInputError
 from certgp.estimators.validation import warn_about_constants
 from certgp.gp import GaussianProcess
 from certgp.gp.process import check_dense
+from certgp.guarantees import Certificate, RankCurve
 from certgp.kernels import Kernel
 from certgp.training import Callback, History, OptimisationResult
 
@@ -119,7 +120,15 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def log_marginal_likelihood(self) -> float:
         """Log density of the training targets under the fitted model, in the units of y."""
         check_is_fitted(self)
-        return self._log_evidence() - self._n_rows() * float(np.log(self._standardiser.y_scale))
+        return self._user_evidence(self._log_evidence())
+
+    @abstractmethod
+    def certify(self, X: ArrayLike | None = None) -> Certificate:
+        """How far this model is from the exact GP with the same hyper-parameters, with proof."""
+
+    @abstractmethod
+    def rank_curve(self) -> RankCurve:
+        """Log evidence, and where it exists the guarantee, for every rank up to the fitted one."""
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file without its training data; ``certgp.load`` reads it."""
@@ -149,6 +158,10 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     @abstractmethod
     def _log_evidence(self) -> float:
         """Log evidence of the standardised targets."""
+
+    def _user_evidence(self, standardised: float) -> float:
+        """A log density of the training targets in the units of y."""
+        return standardised - self._n_rows() * float(np.log(self._standardiser.y_scale))
 
     @abstractmethod
     def _n_rows(self) -> int:

@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from certgp.data import Chunk
-from certgp.errors import ConvergenceWarning, InvalidInputError
+from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError
 from certgp.estimators.base import GPRegressor, unoptimised
 from certgp.estimators.validation import StartingValues, check_count, starting_values
 from certgp.features.base import LOG_SCALE_BOUNDS
 from certgp.gp import ExactProcess
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
+from certgp.guarantees import Certificate, Interval, RankCurve
 from certgp.kernels import Kernel
 from certgp.training import Callback, ExactObjective, OptimisationResult, minimise
 
@@ -75,6 +76,28 @@ class ExactGP(GPRegressor):
                 "call save(path, include_training_data=True) to write them, or fit a low-rank model"
             )
         super().save(path)
+
+    def certify(self, X: ArrayLike | None = None) -> Certificate:
+        """The exact GP is its own truth: every distance is zero."""
+        check_is_fitted(self)
+        evidence = self.log_marginal_likelihood()
+        rows = None if X is None else self._validated(X)
+        variance = None if rows is None else self._moments(rows)[1]
+        return Certificate(
+            kl=Interval(0.0, 0.0),
+            log_evidence=Interval(evidence, evidence),
+            n_rows=self._n_rows(),
+            theorem="X0 (identity)",
+            evidence={},
+            assumptions=("floating-point rounding of a dense Cholesky factorisation is not accounted for",),
+            mean_error=None if rows is None else np.zeros(len(rows)),
+            variance_lower=variance,
+            variance_upper=variance,
+        )
+
+    def rank_curve(self) -> RankCurve:
+        """An exact GP has no rank to vary."""
+        raise NotCertifiableError("an exact GP has full rank; rank_curve() belongs to MercerGP, FourierGP and SparseGP")
 
     def _check_parameters(self) -> None:
         check_count("max_iter", self.max_iter)

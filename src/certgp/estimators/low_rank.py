@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from certgp.data import ArraySource, Chunk
-from certgp.errors import ConvergenceWarning
+from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError
 from certgp.estimators.base import GPRegressor, unoptimised
 from certgp.estimators.validation import (
     DTYPES,
@@ -26,11 +28,24 @@ from certgp.estimators.validation import (
     check_engine,
     generator,
 )
-from certgp.gp import LowRankModel, LowRankProcess, log_evidence
+from certgp.features import FeatureMap
+from certgp.gp import LowRankModel, LowRankProcess, Statistics, log_evidence
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS, profile_evidence
+from certgp.guarantees import (
+    Certificate,
+    Interval,
+    RankCurve,
+    certify_dominated,
+    certify_through_reference,
+    fourier_rank_curve,
+    nested_rank_curve,
+    pointwise_bounds,
+)
 from certgp.kernels import Kernel
 from certgp.training import OptimisationResult, Stage, run_stages
 from certgp.training.objective import fold_feature_statistics
+
+_REFERENCE_FACTOR = 4  # default reference rank, in multiples of the model's
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +61,7 @@ class LowRankRegressor(GPRegressor):
     """A GP whose covariance is Phi Phi' + s2 I. Subclasses choose the features (``_plan``)."""
 
     _process: LowRankProcess
+    _training_rows: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None  # for certificates; not copied
     rank: int
     kernel: str | Kernel
     objective: str
@@ -58,6 +74,91 @@ class LowRankRegressor(GPRegressor):
     dtype: str
     engine: Any
     cap_rank: bool
+
+    def certify(
+        self,
+        X: ArrayLike | None = None,
+        *,
+        reference_rank: int | None = None,
+        rows: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> Certificate:
+        """How far this model is from the exact GP with the same hyper-parameters, with proof.
+
+        Features below the kernel (Mercer, Nystrom) certify themselves from their statistics. ``reference_rank`` asks
+        for a certificate through a larger reference model instead, which bounds the KL divergence from both sides and
+        works for Fourier features too; it reads the training rows once more (``rows=(X, y)`` after loading from a
+        file). With X, ``mean_error``, ``variance_lower`` and ``variance_upper`` bound every prediction.
+        """
+        check_is_fitted(self)
+        process = self._process
+        if reference_rank is None and process.model.features.minorises:
+            certificate = certify_dominated(process.statistics, process.signal_variance, process.noise_variance)
+            return self._with_predictions(certificate, X, process.model.features, process.statistics)
+        result = certify_through_reference(
+            process.model,
+            process.signal_variance,
+            process.noise_variance,
+            self._rows_for_certificate(rows),
+            check_engine(self.engine),
+            check_count("reference_rank", reference_rank or _REFERENCE_FACTOR * self.rank_),
+            generator(self.random_state),
+        )
+        return self._with_predictions(result.certificate, X, result.reference, result.statistics)
+
+    def _with_predictions(
+        self, certificate: Certificate, X: ArrayLike | None, reference: FeatureMap, stats: Statistics
+    ) -> Certificate:
+        """The certificate in the units of y, with bounds on the predictions at X where X is given."""
+        process, unit = self._process, self._standardiser.y_scale
+        evidence = certificate.log_evidence
+        if evidence is not None:
+            evidence = Interval(self._user_evidence(evidence.lower), self._user_evidence(evidence.upper))
+        certificate = replace(certificate, log_evidence=evidence)
+        if X is None:
+            return certificate
+        inputs = self._tensor(self._validated(X))
+        with torch.no_grad():
+            features = math.sqrt(process.signal_variance) * reference(process.model.transform(inputs))
+        bounds = pointwise_bounds(
+            stats.scaled(process.signal_variance), features, process.signal_variance, process.noise_variance
+        )
+        mean, _ = process.moments(inputs)
+        return replace(
+            certificate,
+            theorem=certificate.theorem + ", P1 (pointwise)",
+            mean_error=unit * ((mean - bounds.mean).abs() + bounds.mean_error).numpy(),
+            variance_lower=unit**2 * bounds.variance_lower.numpy(),
+            variance_upper=unit**2 * bounds.variance_upper.numpy(),
+        )
+
+    def _rows_for_certificate(self, rows: tuple[ArrayLike, ArrayLike] | None) -> ArraySource:
+        if rows is not None:
+            X, y = validate_data(self, *rows, dtype=[np.float64, np.float32], y_numeric=True, reset=False)
+        elif self._training_rows is not None:
+            X, y = self._training_rows
+        else:
+            raise NotCertifiableError(
+                "this certificate reads the training rows again, and a model that was loaded, unpickled or extended by "
+                "partial_fit does not have them; pass certify(rows=(X, y))"
+            )
+        if len(X) != self._n_rows():
+            raise InvalidInputError(f"rows has {len(X)} rows but the model was conditioned on {self._n_rows()}")
+        return self._source(X, y)
+
+    def rank_curve(self) -> RankCurve:
+        """Log evidence and guarantee for every rank up to the fitted one, from one Gram matrix, at the fitted
+        values.""" check_is_fitted(self)
+        process = self._process
+        curve = nested_rank_curve if process.model.features.minorises else fourier_rank_curve
+        result = curve(process.statistics, process.signal_variance, process.noise_variance)
+        shift = self._user_evidence(0.0)
+        elbo = None if result.elbo is None else result.elbo + shift
+        return replace(result, log_evidence=result.log_evidence + shift, elbo=elbo)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the training rows: a pickled model is as small as a saved one."""
+        state: dict[str, Any] = super().__getstate__()
+        return state | {"_training_rows": None} if "_training_rows" in state else state
 
     @abstractmethod
     def _plan(self, source: ArraySource, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
@@ -73,6 +174,7 @@ class LowRankRegressor(GPRegressor):
     def _fit_process(
         self, X: NDArray[np.floating], y: NDArray[np.floating]
     ) -> tuple[LowRankProcess, OptimisationResult]:
+        self._training_rows = (X, y)
         rank = capped_rank(self.rank, X, self.cap_rank)
         source = self._source(X, y)
         plan = self._plan(source, rank, self.max_iter, generator(self.random_state))
@@ -98,6 +200,7 @@ class LowRankRegressor(GPRegressor):
         return ArraySource(X, y, self._standardiser, DTYPES[self.dtype])
 
     def _extend_process(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> LowRankProcess:
+        self._training_rows = None
         more = fold_feature_statistics(self._process.model, self._source(X, y), check_engine(self.engine))
         return self._process.updated(more)
 

@@ -129,6 +129,8 @@ def _dump_features(features: FeatureMap) -> Values:
     values: Values = {"kind": type(features).__name__, "kernel": features.kernel_family.name}
     if isinstance(features, MercerMap):
         values["index_set"] = features.index_set
+    if isinstance(features, FourierMap):
+        values["learns_frequencies"] = features.learns_frequencies
     if isinstance(features, NystromMap):
         values["jitter"] = features.jitter
     return values
@@ -142,7 +144,7 @@ def _build_features(state: Tensors, values: Values) -> FeatureMap:
         return mercer
     if values["kind"] == "FourierMap":
         design = SpectralDesign(state["features.frequencies"], state["features.amplitudes"].square())
-        return FourierMap(kernel, design)
+        return FourierMap(kernel, design, learn_frequencies=values["learns_frequencies"])
     return NystromMap(kernel, state["features.inducing_points"], jitter=values["jitter"])
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from certgp.estimators import MercerGP
 from certgp.experiments.scores import Scores, rmse, score
-from certgp.training import Callback
+from certgp.training import Callback, History
 
 Array = NDArray[np.float64]
 NOISE = 0.1
@@ -42,7 +42,8 @@ class SurfaceResult:
     rmse_truth: float  # of the mean against the noiseless truth, on the held-out rows
     best_nlpd: float  # of someone who knows the truth and the noise
     seconds: float  # fit
-    predict_seconds: float  # held-out rows
+    predict_seconds: float  # means of the held-out rows
+    history: History
     axis: Array  # (g,), the same for both inputs
     truth: Array  # (g, g), first index along the second input
     mean: Array  # (g, g)
@@ -83,6 +84,7 @@ def run_surface(
         best_nlpd=0.5 * math.log(2.0 * math.pi * math.e * NOISE**2),
         seconds=fitted - started,
         predict_seconds=predicted - fitted,
+        history=model.history_,
         axis=axis,
         truth=true_surface(_grid(axis)).reshape(len(axis), -1),
         mean=grid_mean,

@@ -28,6 +28,7 @@ class FourierMap(FeatureMap):
         super().__init__(kernel, design.frequencies.shape[1])
         if bool((design.weights < 0).any()):
             raise InvalidInputError("the weights of a spectral design must not be negative")
+        self.learns_frequencies = learn_frequencies
         self.frequencies = nn.Parameter(design.frequencies.clone(), requires_grad=learn_frequencies)
         self.register_buffer("amplitudes", design.weights.sqrt())
 

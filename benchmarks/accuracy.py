@@ -1,0 +1,132 @@
+"""Accuracy on the benchmark data sets: NLPD, RMSE, coverage and seconds over splits, beside the paper's figures.
+
+    python benchmarks/accuracy.py --data elevators protein --models mercer fourier sparse --ranks 100 --splits 5 --json
+
+The splits are those of the paper's released code: ``train_test_split(X, y, test_size=0.1, random_state=s)``; X and y are
+standardised with the training part, so NLPD and RMSE are in the units of the paper's tables. Nothing is chosen on test rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import mean, stdev
+
+import numpy as np
+import torch
+from sklearn.model_selection import train_test_split
+
+import certgp
+from certgp.data import load_dataset
+from certgp.errors import CertgpWarning
+
+MODELS = {
+    "mercer": lambda rank, seed: certgp.MercerGP(rank, random_state=seed),
+    "mercer-marginal": lambda rank, seed: certgp.MercerGP(
+        rank, objective="marginal", variance="lowrank", random_state=seed
+    ),
+    "fourier": lambda rank, seed: certgp.FourierGP(rank, random_state=seed),
+    "fourier-learned": lambda rank, seed: certgp.FourierGP(rank, learn_frequencies=True, random_state=seed),
+    "sparse": lambda rank, seed: certgp.SparseGP(rank, random_state=seed),
+}
+PAPER_NAMES = {"mercer": "MGP", "mercer-marginal": "MGP", "fourier": "FGP", "fourier-learned": "FGP", "sparse": "SGPR"}
+
+
+def standardised_split(name: str, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    X, y = load_dataset(name)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.1, random_state=split)
+    shift, scale = X.mean(0), X.std(0)
+    scale[scale == 0] = 1.0
+    return (X - shift) / scale, (X_test - shift) / scale, (y - y.mean()) / y.std(), (y_test - y.mean()) / y.std()
+
+
+def run_cell(data: str, model: str, rank: int, split: int) -> dict[str, object]:
+    X, X_test, y, y_test = standardised_split(data, split)
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CertgpWarning)
+        gp = MODELS[model](rank, split).fit(X, y)
+    seconds = time.perf_counter() - started
+    prediction = gp.predict(X_test)
+    lower, upper = gp.predict_interval(X_test, 0.95)
+    return {
+        "data": data,
+        "model": model,
+        "rank": rank,
+        "split": split,
+        "nlpd": gp.nlpd(X_test, y_test),
+        "rmse": float(np.sqrt(np.mean((prediction - y_test) ** 2))),
+        "max_error": float(np.abs(prediction - y_test).max()),
+        "coverage95": float(np.mean((y_test >= lower) & (y_test <= upper))),
+        "objective_per_row": gp.history_.iterations[-1].value,
+        "iterations": gp.n_iter_,
+        "converged": gp.converged_,
+        "seconds": seconds,
+    }
+
+
+def paper_figures() -> dict[tuple[str, str, int, str], tuple[float, float]]:
+    """(data, model, rank, metric) -> (mean, sd) of the paper's linear tables, where ../shared/paper is at hand."""
+    path = Path(__file__).resolve().parents[2] / "shared" / "paper" / "tables.csv"
+    if not path.exists():
+        return {}
+    with path.open() as file:
+        rows = [row for row in csv.DictReader(file) if row["table"] == "linear" and row["rank"]]
+    return {
+        (row["dataset"], row["method"], int(row["rank"]), row["metric"]): (float(row["mean"]), float(row["sd"]))
+        for row in rows
+    }
+
+
+def summaries(cells: list[dict[str, object]]) -> Iterator[dict[str, object]]:
+    paper = paper_figures()
+    groups: dict[tuple[str, str, int], list[dict[str, object]]] = {}
+    for cell in cells:
+        groups.setdefault((str(cell["data"]), str(cell["model"]), int(str(cell["rank"]))), []).append(cell)
+    for (data, model, rank), group in groups.items():
+        summary: dict[str, object] = {"data": data, "model": model, "rank": rank, "splits": len(group)}
+        for metric in ("nlpd", "rmse", "coverage95", "seconds"):
+            values = [float(str(cell[metric])) for cell in group]
+            summary[metric] = mean(values)
+            summary[f"{metric}_sd"] = stdev(values) if len(values) > 1 else 0.0
+        for metric in ("nlpd", "rmse"):
+            summary[f"paper_{metric}"] = paper.get((data, PAPER_NAMES[model], rank, metric), (None, None))[0]
+        yield summary
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", nargs="+", default=["elevators", "protein"])
+    parser.add_argument("--models", nargs="+", default=["mercer", "fourier", "sparse"], choices=list(MODELS))
+    parser.add_argument("--ranks", nargs="+", type=int, default=[100])
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    cells = []
+    for data in options.data:
+        for model in options.models:
+            for rank in options.ranks:
+                for split in range(options.splits):
+                    cell = run_cell(data, model, rank, split)
+                    cells.append(cell)
+                    print(
+                        f"{data} {model} r={rank} split {split}: NLPD {cell['nlpd']:.4f} RMSE {cell['rmse']:.4f} "
+                        f"max|e| {cell['max_error']:.2f} cover {cell['coverage95']:.3f} {cell['seconds']:.1f} s "
+                        f"({cell['iterations']} its)",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+    if options.json:
+        print(json.dumps({"cells": cells, "summary": list(summaries(cells))}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
