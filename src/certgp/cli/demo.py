@@ -28,7 +28,11 @@ def add_parser(commands: Commands) -> None:
     summary = "fit, score and plot two problems with a known truth"
     parser = add_command(commands, "demo", summary, _EXAMPLES, run)
     parser.add_argument(
-        "--out", metavar="DIR", type=Path, default=Path("certgp-demo"), help="directory for the plots (default: certgp-demo)"
+        "--out",
+        metavar="DIR",
+        type=Path,
+        default=Path("certgp-demo"),
+        help="directory for the plots (default: certgp-demo)",
     )
 
 
@@ -86,7 +90,14 @@ def _curve_fields(result: CurvesResult) -> dict[str, object]:
         "n_rows": len(result.x),
         "noise": result.noise,
         "models": [
-            {"name": c.name, "rmse": c.rmse, "coverage": c.coverage, "seconds": c.seconds} for c in result.curves
+            {
+                "name": c.name,
+                "rmse": c.rmse,
+                "rmse_inputs": c.rmse_inputs,
+                "coverage": c.coverage,
+                "seconds": c.seconds,
+            }
+            for c in result.curves
         ],
     }
 
@@ -105,10 +116,14 @@ def _surface_fields(result: SurfaceResult) -> dict[str, object]:
 
 
 def _curve_text(result: CurvesResult) -> str:
-    rows = [(c.name, f"{c.rmse:.3f}", f"{c.coverage:.0%}", f"{c.seconds:.1f}") for c in result.curves]
+    rows = [
+        (c.name, f"{c.rmse_inputs:.3f}", f"{c.rmse:.3f}", f"{c.coverage:.0%}", f"{c.seconds:.1f}")
+        for c in result.curves
+    ]
+    header = ("model", "RMSE, x like the data", "RMSE, whole grid", "truth in 95% band", "seconds")
     return (
-        f"A curve from {len(result.x)} points, noise {result.noise:g}; error of the mean against the truth on a grid\n"
-        + table(("model", "RMSE", "truth in 95% band", "seconds"), rows)
+        f"A curve from {len(result.x)} points, noise {result.noise:g}; errors of the mean against the truth\n"
+        + table(header, rows)
     )
 
 

@@ -146,9 +146,7 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
     }
 
 
-def _text(
-    arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_rows: int, scores: Scores | None
-) -> str:
+def _text(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_rows: int, scores: Scores | None) -> str:
     """The outcome for people."""
     per_row = model.log_marginal_likelihood_ / n_rows
     rows = [

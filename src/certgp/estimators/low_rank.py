@@ -146,8 +146,8 @@ class LowRankRegressor(GPRegressor):
         return self._source(X, y)
 
     def rank_curve(self) -> RankCurve:
-        """Log evidence and guarantee for every rank up to the fitted one, from one Gram matrix, at the fitted
-        values.""" check_is_fitted(self)
+        """Log evidence and guarantee for every rank up to the fitted one, at the fitted hyper-parameters."""
+        check_is_fitted(self)
         process = self._process
         curve = nested_rank_curve if process.model.features.minorises else fourier_rank_curve
         result = curve(process.statistics, process.signal_variance, process.noise_variance)

@@ -4,9 +4,12 @@ Two variants of one experiment:
 
 - ``run_curves()`` is the paper's: 25 points without noise, 34 eigenfunctions (MGP, r = 34) and 34 frequencies (FGP, r = 68).
   The ranks exceed the number of points, which is meant: ``cap_rank=False`` keeps them.
-- ``run_curves(n=100, noise=0.1)`` is the demo's. With 25 points the fast cosine is barely sampled and no model, the exact GP
-  included, recovers it reliably; 100 noisy points show what a reader wants to see: three models that agree, and a band
-  that holds the truth and widens where there are no points.
+- ``run_curves(n=100, noise=0.1)`` is the demo's: 25 points sample the fast cosine too thinly for a picture of a fit, and
+  without noise there is no level to judge an error by.
+
+All models start at the length-scale 0.2. The evidence has two optima here, and from the estimators' own starting value all
+three, the exact GP too, end in the smooth one that takes the cosine for noise. The starting value was chosen by evidence and
+not by the error: on 100 points (seeds 0 to 3) the exact GP's log evidence is 27 to 41 from 0.2, -52 to -59 from the default.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from certgp.experiments.scores import rmse
 Array = NDArray[np.float64]
 MERCER_RANK = 34
 FOURIER_RANK = 68
+START_LENGTH_SCALE = 0.2
 _GRID = np.linspace(-2.5, 2.5, 501)
 
 
@@ -34,7 +38,10 @@ class Curve:
     mean: Array
     lower: Array
     upper: Array
-    rmse: float  # against the truth, over the grid
+    rmse: float  # against the truth, over the grid, which reaches beyond the points
+    rmse_inputs: (
+        float  # the same for new inputs x ~ N(0, 1): grid points weighted by the density of the training inputs
+    )
     coverage: float  # share of the grid at which the band holds the truth
     seconds: float  # fit and prediction
 
@@ -61,10 +68,13 @@ def run_curves(n: int = 25, noise: float = 0.0, seed: int = 0) -> CurvesResult:
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(n)
     y = true_curve(x) + noise * rng.standard_normal(n)
+    mercer = MercerGP(MERCER_RANK, projection=None, cap_rank=False, length_scale=START_LENGTH_SCALE, random_state=seed)
     models = {
-        "exact GP": ExactGP(random_state=seed),
-        f"Mercer GP, rank {MERCER_RANK}": MercerGP(MERCER_RANK, projection=None, cap_rank=False, random_state=seed),
-        f"Fourier GP, rank {FOURIER_RANK}": FourierGP(FOURIER_RANK, cap_rank=False, random_state=seed),
+        "exact GP": ExactGP(length_scale=START_LENGTH_SCALE, random_state=seed),
+        f"Mercer GP, rank {MERCER_RANK}": mercer,
+        f"Fourier GP, rank {FOURIER_RANK}": FourierGP(
+            FOURIER_RANK, cap_rank=False, length_scale=START_LENGTH_SCALE, random_state=seed
+        ),
     }
     curves = tuple(_fit_curve(name, model, x, y) for name, model in models.items())
     return CurvesResult(x, y, _GRID, true_curve(_GRID), noise, curves)
@@ -75,5 +85,14 @@ def _fit_curve(name: str, model: GPRegressor, x: Array, y: Array) -> Curve:
     mean, std = model.fit(x[:, None], y).predict(_GRID[:, None], return_std=True, include_noise=False)
     seconds = time.perf_counter() - started
     truth, half = true_curve(_GRID), 1.96 * std
-    inside = float(np.mean(np.abs(mean - truth) <= half))
-    return Curve(name, mean, mean - half, mean + half, rmse(mean, truth), inside, seconds)
+    density = np.exp(-0.5 * np.square(_GRID))
+    return Curve(
+        name,
+        mean,
+        lower=mean - half,
+        upper=mean + half,
+        rmse=rmse(mean, truth),
+        rmse_inputs=float(np.sqrt(np.average(np.square(mean - truth), weights=density))),
+        coverage=float(np.mean(np.abs(mean - truth) <= half)),
+        seconds=seconds,
+    )

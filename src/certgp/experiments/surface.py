@@ -59,7 +59,7 @@ def true_surface(X: Array) -> Array:
 
 
 def run_surface(
-    n: int = 200_000, rank: int = 150, seed: int = 0, callbacks: tuple[Callback, ...] = ()
+    n: int = 200_000, rank: int = 100, seed: int = 0, callbacks: tuple[Callback, ...] = ()
 ) -> SurfaceResult:
     """Simulate n rows, fit nine tenths of them, score the rest."""
     rng = np.random.default_rng(seed)

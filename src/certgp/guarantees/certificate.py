@@ -53,9 +53,9 @@ class Certificate:
         """The certificate in words."""
         if self.mean_error is not None:
             return (
-                f"On these {len(self.mean_error)} rows the predictions of this model differ from the exact GP's by at
-                most " f"{float(self.mean_error.max()):.3g} in the units of y (median bound
-                {float(np.median(self.mean_error)):.3g})."
+                f"On these {len(self.mean_error)} rows the predictions of this model differ from the exact GP's by at "
+                f"most {float(self.mean_error.max()):.3g} in the units of y "
+                f"(median bound {float(np.median(self.mean_error)):.3g})."
             )
         if self.vacuous:
             return "The bound is vacuous: it does not show that this model is close to the exact GP. Raise the rank."

@@ -48,8 +48,8 @@ def nested_rank_curve(unit_stats: Statistics, signal_variance: float, noise_vari
 
 
 def fourier_rank_curve(unit_stats: Statistics, signal_variance: float, noise_variance: float) -> RankCurve:
-    """The curve of cos/sin pairs: k of m pairs carry weights m / k times larger, so each rank has a factor of its
-    own.""" m = unit_stats.rank // 2
+    """The curve of cos/sin pairs: k of m pairs carry m / k times larger weights, so each rank has its own factor."""
+    m = unit_stats.rank // 2
     evidence = []
     for k in range(1, m + 1):
         pick = torch.cat([torch.arange(k), torch.arange(m, m + k)])

@@ -33,8 +33,8 @@ class ReferenceResult:
 
 
 def reference_features(model: LowRankModel, rows: Tensor, rank: int) -> FeatureMap:
-    """A map below the model's kernel on transformed inputs: Mercer for the Gaussian kernel, greedy Nystrom
-    otherwise.""" inputs = model.transform(rows).detach()
+    """A map below the model's kernel on its own inputs: Mercer for the Gaussian kernel, greedy Nystrom otherwise."""
+    inputs = model.transform(rows).detach()
     kernel: Kernel = model.features.kernel_family(model.features.log_length_scale.detach().exp())
     if isinstance(kernel, Gaussian):
         spread = inputs.std(0, correction=0)
@@ -53,15 +53,14 @@ def certify_through_reference(
     reference_rank: int,
     rng: np.random.Generator,
 ) -> ReferenceResult:
-    r"""|KL(P || Q) - KL(M || Q)| <= t / 2, t = Tr(K - Psi Psi') / s2, for a reference M = N(0, Psi Psi' + s2 I), Psi
-    Psi' <= K.
+    r"""|KL(P || Q) - KL(M || Q)| <= t / 2 with t = Tr(K - Psi Psi') / s2, for a reference M with Psi Psi' <= K.
 
-    Both sides come from one pass that sums the Gram matrix of [Psi, Phi].
+    P is the exact GP, Q the model, M = N(0, Psi Psi' + s2 I). Both sides come from one pass that sums the Gram matrix of [Psi, Phi].
     """
     if isinstance(model.features, FourierMap) and model.features.learns_frequencies:
         raise NotCertifiableError(
-            "a Fourier model with learned frequencies is no longer an approximation of its kernel, so there is no exact
-            GP " "to compare it with; fit with learn_frequencies=False to certify"
+            "a Fourier model with learned frequencies is no longer an approximation of its kernel, so there is no "
+            "exact GP to compare it with; fit with learn_frequencies=False to certify"
         )
     reference = reference_features(model, source.sample(_SAMPLE_ROWS, rng).X, reference_rank)
     m = reference.rank

@@ -1,0 +1,1 @@
+"""Pictures of results. The only room that knows matplotlib; it takes results by their shape and imports no experiment."""

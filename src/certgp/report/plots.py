@@ -1,0 +1,120 @@
+"""Figures of the demo and of a fit. Results are described by the attributes a figure needs, so no experiment is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from certgp.report.style import BLACK, BLUE, GREEN, ORANGE, SKY, SMALL, VERMILION, new_figure, save_figure, tidy
+from certgp.training import History
+
+__all__ = ["plot_curves", "plot_history", "plot_surface", "save_figure"]
+Array = NDArray[np.float64]
+
+
+class CurveLike(Protocol):
+    """One model's answer along a line."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def mean(self) -> Array: ...  # noqa: D102
+    @property
+    def lower(self) -> Array: ...  # noqa: D102
+    @property
+    def upper(self) -> Array: ...  # noqa: D102
+    @property
+    def rmse_inputs(self) -> float: ...  # noqa: D102
+
+
+class CurvesLike(Protocol):
+    """Points, truth and models along a line."""
+
+    @property
+    def x(self) -> Array: ...  # noqa: D102
+    @property
+    def y(self) -> Array: ...  # noqa: D102
+    @property
+    def grid(self) -> Array: ...  # noqa: D102
+    @property
+    def truth(self) -> Array: ...  # noqa: D102
+    @property
+    def curves(self) -> Sequence[CurveLike]: ...  # noqa: D102
+
+
+class SurfaceLike(Protocol):
+    """Truth, mean and standard deviation over a square grid."""
+
+    @property
+    def axis(self) -> Array: ...  # noqa: D102
+    @property
+    def truth(self) -> Array: ...  # noqa: D102
+    @property
+    def mean(self) -> Array: ...  # noqa: D102
+    @property
+    def std(self) -> Array: ...  # noqa: D102
+    @property
+    def n_train(self) -> int: ...  # noqa: D102
+
+
+def plot_curves(result: CurvesLike) -> Figure:
+    """One panel per model: points, truth, mean and the band that holds the truth with probability 0.95."""
+    figure = new_figure(height=0.6 + 1.9 * len(result.curves))
+    panels = figure.subplots(len(result.curves), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    for panel, curve in zip(panels, result.curves, strict=True):
+        panel.fill_between(result.grid, curve.lower, curve.upper, color=SKY, alpha=0.4, lw=0, label="95% band of f")
+        panel.plot(result.grid, result.truth, color=VERMILION, lw=1.2, label="truth f")
+        panel.plot(result.grid, curve.mean, color=BLUE, lw=1.4, ls="--", label="mean")
+        panel.plot(result.x, result.y, "x", color=BLACK, ms=4, mew=0.9, label=f"{len(result.x)} points")
+        tidy(panel, f"{curve.name}: RMSE {curve.rmse_inputs:.3f}", ylabel="y")
+    _limit_curves(panels[0], result)
+    panels[-1].set_xlabel("x", fontsize=SMALL + 1)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=SMALL, frameon=False)
+    return figure
+
+
+def plot_surface(result: SurfaceLike) -> Figure:
+    """Truth and mean on one colour scale, and below them the error and the standard deviation on another."""
+    figure = new_figure(height=5.6)
+    panels = figure.subplots(2, 2, sharex=True, sharey=True)
+    height = float(np.abs(result.truth).max())
+    small = float(max(np.abs(result.mean - result.truth).max(), result.std.max()))
+    top = [("truth", result.truth), (f"mean from {result.n_train:,} rows", result.mean)]
+    bottom = [("|mean - truth|", np.abs(result.mean - result.truth)), ("standard deviation of the surface", result.std)]
+    for row, (images, limits, colours) in enumerate(
+        [(top, (-height, height), "PuOr"), (bottom, (0.0, small), "cividis")]
+    ):
+        for panel, (title, values) in zip(panels[row], images, strict=True):
+            mesh = panel.pcolormesh(result.axis, result.axis, values, vmin=limits[0], vmax=limits[1], cmap=colours)
+            panel.set_aspect("equal")
+            tidy(panel, title, "first input" if row else "", "" if panel is panels[row, 1] else "second input")
+        figure.colorbar(mesh, ax=panels[row], shrink=0.9).ax.tick_params(labelsize=SMALL)
+    return figure
+
+
+def plot_history(history: History) -> Figure:
+    """Objective per row against iterations and against seconds: lower is better."""
+    figure = new_figure(height=2.6)
+    left, right = figure.subplots(1, 2, sharey=True)
+    iterations = [record.iteration for record in history.iterations]
+    left.plot(iterations, history.values, color=BLUE, marker="o", ms=3, lw=1.2)
+    tidy(left, "by iteration", "iteration", "objective per row")
+    right.plot(history.seconds, history.values, color=GREEN, marker="o", ms=3, lw=1.2)
+    tidy(right, "by time", "seconds")
+    for panel in (left, right):
+        panel.grid(color=ORANGE, alpha=0.25, lw=0.5)
+    return figure
+
+
+def _limit_curves(axes: Axes, result: CurvesLike) -> None:
+    """Room for points and truth; a band that explodes where there is no point may leave the picture."""
+    low, high = min(result.y.min(), result.truth.min()), max(result.y.max(), result.truth.max())
+    margin = 0.35 * (high - low)
+    axes.set_ylim(low - margin, high + margin)
+    axes.set_xlim(result.grid[0], result.grid[-1])
