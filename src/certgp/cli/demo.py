@@ -137,6 +137,7 @@ def _surface_text(result: SurfaceResult) -> str:
     ]
     return (
         f"A surface from {result.n_train:,} rows, noise {result.noise:g}: Mercer GP of rank {result.rank}, "
-        f"fitted in {result.seconds:.1f} s; {result.n_test:,} rows held out, predicted in {result.predict_seconds:.2f} s\n"
+        f"fitted in {result.seconds:.1f} s;\n"
+        f"{result.n_test:,} further rows predicted in {result.predict_seconds:.2f} s\n"
         + table(("score", "model", "best possible"), rows)
     )

@@ -104,7 +104,7 @@ def _columns(dropped: list[str], target: str, files: TableFiles) -> list[str]:
 
 
 def _split_rows(n: int, test_fraction: float, seed: int) -> tuple[Rows, Rows]:
-    """Rows to learn from and rows to score on, in their original order; at least one to score on where any are asked for."""
+    """Rows to learn from and rows to score on, in their original order; a fraction above 0 means at least one."""
     import numpy as np
 
     n_test = max(1, round(n * test_fraction)) if test_fraction else 0

@@ -1,7 +1,7 @@
 """Entry point: parse the command line, run one command, turn errors into one line and an exit code.
 
-Exit codes: 0 success, 2 bad input or a file that cannot be used, 130 interrupted. An error of the program itself keeps its
-traceback and exits with 1, so that it can be reported. torch and scikit-learn are imported by the commands, not here.
+Exit codes: 0 success, 2 bad input or a file that cannot be used, 130 interrupted. An error of the program itself keeps
+its traceback and exits with 1, to be reported. torch and scikit-learn are imported by the commands only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     parser = OneLineParser(
         prog="certgp",
-        description="Low-rank Gaussian-process regression: fit, predict with calibrated uncertainty, and see how it did.",
+        description="Low-rank Gaussian-process regression: fit a table, predict with calibrated uncertainty.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

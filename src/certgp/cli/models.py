@@ -20,7 +20,8 @@ def check_model_options(method: str, kernel: str, rank: int | None) -> None:
     """Refuse combinations that no estimator accepts, before torch is even imported."""
     if method == "mercer" and kernel != "gaussian":
         raise InvalidInputError(
-            f"--method mercer needs --kernel gaussian, found {kernel}; use --method fourier, sparse or exact with this kernel"
+            f"--method mercer needs --kernel gaussian, found {kernel}; "
+            "use --method fourier, sparse or exact with this kernel"
         )
     if method == "exact" and rank is not None:
         raise InvalidInputError("--method exact has no rank; leave --rank out or choose another --method")

@@ -1,15 +1,18 @@
-r"""The paper's one-dimensional example: recover f(x) = (3 sin 2x + cos 10x + x / 4) / 2 from x ~ N(0, 1).  [paper, sec. 5]
+r"""The paper's one-dimensional example: f(x) = (3 sin 2x + cos 10x + x / 4) / 2 from points x ~ N(0, 1).
+
+[paper, appendix, "Curve learning via low-rank kernel approximations"]
 
 Two variants of one experiment:
 
-- ``run_curves()`` is the paper's: 25 points without noise, 34 eigenfunctions (MGP, r = 34) and 34 frequencies (FGP, r = 68).
-  The ranks exceed the number of points, which is meant: ``cap_rank=False`` keeps them.
-- ``run_curves(n=100, noise=0.1)`` is the demo's: 25 points sample the fast cosine too thinly for a picture of a fit, and
-  without noise there is no level to judge an error by.
+- ``run_curves()`` is the paper's: 25 points without noise, 34 eigenfunctions (MGP, r = 34) and 34 frequencies (FGP,
+  r = 68). The ranks exceed the number of points, which is meant: ``cap_rank=False`` keeps them.
+- ``run_curves(n=100, noise=0.1)`` is the demo's: 25 points sample the fast cosine too thinly for a picture of a fit,
+  and without noise there is no level to judge an error by.
 
-All models start at the length-scale 0.2. The evidence has two optima here, and from the estimators' own starting value all
-three, the exact GP too, end in the smooth one that takes the cosine for noise. The starting value was chosen by evidence and
-not by the error: on 100 points (seeds 0 to 3) the exact GP's log evidence is 27 to 41 from 0.2, -52 to -59 from the default.
+All models start at the length-scale 0.2. The evidence has two optima here, and from the estimators' own starting value
+all three, the exact GP too, end in the smooth one that takes the cosine for noise. The starting value was chosen by
+evidence and not by the error: on 100 points (seeds 0 to 3) the log evidence of the exact GP is 27 to 41 from 0.2 and
+-52 to -59 from the default.
 """
 
 from __future__ import annotations

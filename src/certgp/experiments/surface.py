@@ -1,7 +1,7 @@
 """A surface over the plane with many rows and a known truth: what low rank is for.
 
-An exact GP would need a 200,000 x 200,000 matrix (320 GB). The truth has features of one size, so its rank is small, and the
-noise level is known, so that scores can be judged: no model can have a test RMSE below the noise.
+An exact GP would need a 180,000 x 180,000 matrix (260 GB). The truth is smooth, so a small rank suffices, and the noise
+level is known, so that scores can be judged: on new rows nobody can expect a root mean squared error below the noise.
 """
 
 from __future__ import annotations

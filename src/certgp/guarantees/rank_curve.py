@@ -37,14 +37,14 @@ def nested_rank_curve(unit_stats: Statistics, signal_variance: float, noise_vari
     """
     stats, n, s2 = unit_stats.scaled(signal_variance), unit_stats.n, noise_variance
     L = cholesky(stats.A + s2 * eye_like(stats.A), NOISE_REMEDY)
-    ranks = torch.arange(1, stats.rank + 1)
+    ranks = torch.arange(1, stats.rank + 1, dtype=torch.float64)
     explained = solve_lower(L, stats.b).square().cumsum(0)
     log_det = 2.0 * L.diagonal().log().cumsum(0) + (n - ranks) * math.log(s2)
     evidence = -0.5 * ((stats.yty - explained) / s2 + log_det + n * math.log(2.0 * math.pi))
     gap = (n * signal_variance - stats.A.diagonal().cumsum(0)).clamp_min(0.0)
     slack = accumulation_slack(n, n * signal_variance)
     bounds = np.array([sharpened_trace_bound(float(g) + slack, s2) for g in gap])
-    return RankCurve(ranks.numpy(), evidence.numpy(), (evidence - gap / (2.0 * s2)).numpy(), bounds)
+    return RankCurve(np.arange(1, stats.rank + 1), evidence.numpy(), (evidence - gap / (2.0 * s2)).numpy(), bounds)
 
 
 def fourier_rank_curve(unit_stats: Statistics, signal_variance: float, noise_variance: float) -> RankCurve:

@@ -55,7 +55,7 @@ def certify_through_reference(
 ) -> ReferenceResult:
     r"""|KL(P || Q) - KL(M || Q)| <= t / 2 with t = Tr(K - Psi Psi') / s2, for a reference M with Psi Psi' <= K.
 
-    P is the exact GP, Q the model, M = N(0, Psi Psi' + s2 I). Both sides come from one pass that sums the Gram matrix of [Psi, Phi].
+    P is the exact GP, Q the model, M = N(0, Psi Psi' + s2 I).
     """
     if isinstance(model.features, FourierMap) and model.features.learns_frequencies:
         raise NotCertifiableError(

@@ -157,7 +157,8 @@ def _recur_scaled(log_start: Tensor, slope: Tensor, q: float, count: int) -> Ten
         following = slope * current * math.sqrt(1.0 / (k + 1)) - (q * math.sqrt(k / (k + 1))) * previous
         previous, current = current, following
         size = torch.maximum(previous.abs(), current.abs())
-        factor = torch.where(size > _RESCALE, 1.0 / _RESCALE, torch.where(size < 1.0 / _RESCALE, _RESCALE, 1.0))
+        factor = torch.ones_like(size).masked_fill_(size > _RESCALE, 1.0 / _RESCALE)
+        factor.masked_fill_(size < 1.0 / _RESCALE, _RESCALE)
         previous, current = previous * factor, current * factor
         log_scale = log_scale - factor.log()
     return phi

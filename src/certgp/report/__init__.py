@@ -1,1 +1,1 @@
-"""Pictures of results. The only room that knows matplotlib; it takes results by their shape and imports no experiment."""
+"""Pictures of results. The only room that knows matplotlib; results come by their attributes, not by import."""

@@ -1,4 +1,7 @@
-"""Figures of the demo and of a fit. Results are described by the attributes a figure needs, so no experiment is imported."""
+"""Figures of the demo and of a fit.
+
+Protocols name the attributes that a figure needs, so that this room need not import the experiments beside it.
+"""
 
 from __future__ import annotations
 
@@ -21,45 +24,45 @@ class CurveLike(Protocol):
     """One model's answer along a line."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str: ...
     @property
-    def mean(self) -> Array: ...  # noqa: D102
+    def mean(self) -> Array: ...
     @property
-    def lower(self) -> Array: ...  # noqa: D102
+    def lower(self) -> Array: ...
     @property
-    def upper(self) -> Array: ...  # noqa: D102
+    def upper(self) -> Array: ...
     @property
-    def rmse_inputs(self) -> float: ...  # noqa: D102
+    def rmse_inputs(self) -> float: ...
 
 
 class CurvesLike(Protocol):
     """Points, truth and models along a line."""
 
     @property
-    def x(self) -> Array: ...  # noqa: D102
+    def x(self) -> Array: ...
     @property
-    def y(self) -> Array: ...  # noqa: D102
+    def y(self) -> Array: ...
     @property
-    def grid(self) -> Array: ...  # noqa: D102
+    def grid(self) -> Array: ...
     @property
-    def truth(self) -> Array: ...  # noqa: D102
+    def truth(self) -> Array: ...
     @property
-    def curves(self) -> Sequence[CurveLike]: ...  # noqa: D102
+    def curves(self) -> Sequence[CurveLike]: ...
 
 
 class SurfaceLike(Protocol):
     """Truth, mean and standard deviation over a square grid."""
 
     @property
-    def axis(self) -> Array: ...  # noqa: D102
+    def axis(self) -> Array: ...
     @property
-    def truth(self) -> Array: ...  # noqa: D102
+    def truth(self) -> Array: ...
     @property
-    def mean(self) -> Array: ...  # noqa: D102
+    def mean(self) -> Array: ...
     @property
-    def std(self) -> Array: ...  # noqa: D102
+    def std(self) -> Array: ...
     @property
-    def n_train(self) -> int: ...  # noqa: D102
+    def n_train(self) -> int: ...
 
 
 def plot_curves(result: CurvesLike) -> Figure:
