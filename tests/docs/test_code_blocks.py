@@ -27,7 +27,7 @@ def python_blocks(page: Path) -> list[Block]:
     text = page.read_text()
     fences = list(FENCE.finditer(text))
     blocks = []
-    for fence, following in zip(fences, [*fences[1:], None], strict=True):
+    for fence, following in zip(fences, [*fences[1:], None], strict=False):
         if fence[1] == "python":
             shown = following[2] if following is not None and following[1] == "text" else None
             blocks.append(Block(text.count("\n", 0, fence.start()) + 2, fence[2], shown))

@@ -109,6 +109,7 @@ def _surface_fields(result: SurfaceResult) -> dict[str, object]:
         "rank": result.rank,
         "noise": result.noise,
         "rmse_truth": result.rmse_truth,
+        "truth_coverage": result.truth_coverage,
         "best_nlpd": result.best_nlpd,
         "seconds": result.seconds,
         "predict_seconds": result.predict_seconds,
@@ -130,14 +131,15 @@ def _curve_text(result: CurvesResult) -> str:
 def _surface_text(result: SurfaceResult) -> str:
     scores = result.scores
     rows = [
-        ("RMSE", f"{scores.rmse:.4f}", f"{result.noise:.4f}"),
-        ("NLPD", f"{scores.nlpd:.4f}", f"{result.best_nlpd:.4f}"),
-        ("in 95% interval", f"{scores.coverage:.1%}", f"{scores.nominal_coverage:.1%}"),
-        ("RMSE to truth", f"{result.rmse_truth:.4f}", f"{0.0:.4f}"),
+        ("RMSE of new rows", f"{scores.rmse:.4f}", f"{result.noise:.4f}"),
+        ("NLPD of new rows", f"{scores.nlpd:.4f}", f"{result.best_nlpd:.4f}"),
+        ("new rows in their 95% interval", f"{scores.coverage:.1%}", f"{scores.nominal_coverage:.1%}"),
+        ("RMSE against the truth", f"{result.rmse_truth:.4f}", f"{0.0:.4f}"),
+        ("truth in the 95% band", f"{result.truth_coverage:.1%}", f"{scores.nominal_coverage:.1%}"),
     ]
     return (
         f"A surface from {result.n_train:,} rows, noise {result.noise:g}: Mercer GP of rank {result.rank}, "
         f"fitted in {result.seconds:.1f} s;\n"
         f"{result.n_test:,} further rows predicted in {result.predict_seconds:.2f} s\n"
-        + table(("score", "model", "best possible"), rows)
+        + table(("score on held-out rows", "model", "ideal"), rows)
     )

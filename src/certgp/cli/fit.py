@@ -59,6 +59,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     console.status("starting")
     from certgp.data.tables import check_writable, open_table
     from certgp.estimators import fit_named
+    from certgp.estimators.naming import named_rows
     from certgp.experiments.scores import score
 
     check_writable(arguments.out, endings=())
@@ -75,7 +76,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     started = time.perf_counter()
     fit_named(model, inputs.values[train], y[train], inputs.names, target)
     seconds = time.perf_counter() - started
-    scores = score(model, inputs.values[test], y[test]) if len(test) else None
+    scores = score(model, named_rows(inputs.values[test], inputs.names), y[test]) if len(test) else None
     _save(model, arguments.out, console)
     fields = _fields(arguments, model, seconds, len(train)) | {"columns": list(inputs.names), "target": target}
     fields["test"] = asdict(scores) | {"n_rows": len(test)} if scores else None

@@ -14,6 +14,8 @@ from certgp.cli.output import Console, aligned, score_rows
 from certgp.errors import DataFileError
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from certgp.cli.arguments import Commands
     from certgp.data.tables import Array, TableFiles
     from certgp.estimators import GPRegressor
@@ -46,15 +48,18 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     console.status("starting")
     from certgp.data.tables import check_writable, open_table, write_table
     from certgp.estimators import load
+    from certgp.estimators.naming import named_rows
 
     check_writable(arguments.out)
     files = open_table(arguments.data)
     refuse_overwriting(arguments.out, [arguments.model, *files.files])
     model = load(arguments.model)
     console.status("reading data")
-    X = files.read(_input_columns(model, files)).values
+    inputs = files.read(_input_columns(model, files))
+    X = named_rows(inputs.values, inputs.names) if _names(model) else inputs.values
+    n_rows = len(inputs.values)
 
-    console.status(f"predicting {len(X):,} rows")
+    console.status(f"predicting {n_rows:,} rows")
     started = time.perf_counter()
     write_table(arguments.out, _predictions(model, X, arguments.coverage))
     seconds = time.perf_counter() - started
@@ -63,26 +68,31 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         "command": "predict",
         "model": str(arguments.model),
         "out": str(arguments.out),
-        "n_rows": len(X),
+        "n_rows": n_rows,
         "coverage": arguments.coverage,
         "seconds": seconds,
         "scores": asdict(scores) if scores else None,
     }
-    rows = [("rows", f"{len(X):,} in {seconds:.1f} s"), *(score_rows(scores) if scores else [])]
+    rows = [("rows", f"{n_rows:,} in {seconds:.1f} s"), *(score_rows(scores) if scores else [])]
     console.result(fields, aligned([*rows, ("saved", f"{arguments.out} (columns mean, std, lower, upper)")]))
 
 
-def _predictions(model: GPRegressor, X: Array, coverage: float) -> dict[str, Array]:
+def _predictions(model: GPRegressor, X: ArrayLike, coverage: float) -> dict[str, Array]:
     mean, std = model.predict(X, return_std=True)
     lower, upper = model.predict_interval(X, coverage)
     return {"mean": mean, "std": std, "lower": lower, "upper": upper}
 
 
+def _names(model: GPRegressor) -> list[str]:
+    """Columns the model was fitted on; none if it saw bare arrays."""
+    return [str(name) for name in getattr(model, "feature_names_in_", ())]
+
+
 def _input_columns(model: GPRegressor, files: TableFiles) -> Sequence[str]:
     """The model's columns by name; a model fitted on bare arrays takes the columns in their order."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        return [str(name) for name in names]
+    names = _names(model)
+    if names:
+        return names
     inputs = [name for name in files.names if not (name == "y" and files.files[0].suffix.lower() == ".npz")]
     if len(inputs) != model.n_features_in_:
         raise DataFileError(
@@ -92,7 +102,7 @@ def _input_columns(model: GPRegressor, files: TableFiles) -> Sequence[str]:
     return inputs
 
 
-def _scores(model: GPRegressor, X: Array, files: TableFiles, coverage: float, console: Console) -> Scores | None:
+def _scores(model: GPRegressor, X: ArrayLike, files: TableFiles, coverage: float, console: Console) -> Scores | None:
     """Scores where the target is there and usable; new rows often carry an empty target column, which is no error."""
     from certgp.experiments.scores import score
 

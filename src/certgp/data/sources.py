@@ -42,6 +42,33 @@ class RowSource(Protocol):
         """At most ``rows`` rows drawn without replacement."""
 
 
+class ChunkSource:
+    """Rows that are already tensors in memory."""
+
+    def __init__(self, rows: Chunk) -> None:
+        self._rows = rows
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self._rows.X.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of input columns."""
+        return int(self._rows.X.shape[1])
+
+    def chunks(self, rows: int) -> Iterator[Chunk]:
+        """All rows in order, at most ``rows`` at a time."""
+        for start in range(0, self.n_rows, rows):
+            yield Chunk(self._rows.X[start : start + rows], self._rows.y[start : start + rows])
+
+    def sample(self, rows: int, rng: np.random.Generator) -> Chunk:
+        """At most ``rows`` rows drawn without replacement, in float64 and in their original order."""
+        pick = torch.from_numpy(np.sort(rng.permutation(self.n_rows)[:rows]))
+        return Chunk(self._rows.X[pick].double(), self._rows.y[pick].double())
+
+
 class ArraySource:
     """Standardised chunks of arrays or memory maps."""
 

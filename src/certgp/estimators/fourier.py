@@ -15,9 +15,11 @@ from certgp.features.spectral import SAMPLINGS, DataSummary, spectral_design
 from certgp.gp import LowRankModel
 from certgp.kernels import Kernel
 from certgp.training import Callback, Stage
-from certgp.transforms import Identity
+from certgp.transforms import Clip, Identity
 
 _DESIGN_ROWS = 300
+_CLIP_ROWS = 100_000
+_CLIP_TAIL = 0.001
 
 
 class FourierGP(LowRankRegressor):
@@ -28,15 +30,15 @@ class FourierGP(LowRankRegressor):
     rank : number of features, two per frequency; an odd rank is rounded down
     sampling : "auto" (orthogonal), "iid", "orthogonal", "sobol", "widened", "leverage" or "modified" (see the docs)
     learn_frequencies : also learn the frequencies (sparse spectrum GP): more accurate, but no longer an approximation
-    of the
-        kernel, so outside the paper's Theorem 2
+        of the kernel, so outside the paper's Theorem 2
+    winsorize : pull inputs beyond the .1 and 99.9 % points of each column to these, in fit and predict: waves do not
+        decay, so a single far-out row would ruin the predictions around it
     kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
     objective : "marginal"; the ELBO needs features below the kernel
     variance : "lowrank"; random features lose no prior variance on average
-    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when
-    ``optimize=False``.
-        Signal variance and noise are optimised in closed form, so with ``optimize=True`` their starting values do not
-        matter.
+    length_scale, signal_variance, noise_variance : starting values in the units of the data, kept when
+        ``optimize=False``. Signal variance and noise are optimised in closed form, so with ``optimize=True`` their
+        starting values do not matter.
     max_iter, standardize, dtype, engine, cap_rank, random_state, verbose, callbacks : as in ``MercerGP``
     """
 
@@ -46,6 +48,7 @@ class FourierGP(LowRankRegressor):
         *,
         sampling: str = "auto",
         learn_frequencies: bool = False,
+        winsorize: bool = True,
         kernel: str | Kernel = "gaussian",
         objective: str = "marginal",
         variance: str = "lowrank",
@@ -65,6 +68,7 @@ class FourierGP(LowRankRegressor):
         self.rank = rank
         self.sampling = sampling
         self.learn_frequencies = learn_frequencies
+        self.winsorize = winsorize
         self.kernel = kernel
         self.objective = objective
         self.variance = variance
@@ -95,4 +99,6 @@ class FourierGP(LowRankRegressor):
         sampling = "orthogonal" if self.sampling == "auto" else self.sampling
         design = spectral_design(sampling, start.kernel, max(1, rank // 2), D, rng, data)
         features = FourierMap(start.kernel, design, learn_frequencies=self.learn_frequencies)
-        return Plan(LowRankModel(Identity(D), features), [Stage(source, max_iter)], start)
+        sample = source.sample(_CLIP_ROWS, rng).X
+        transform = Clip.at_quantiles(sample, _CLIP_TAIL) if self.winsorize else Identity(D)
+        return Plan(LowRankModel(transform, features), [Stage(source, max_iter)], start)

@@ -44,6 +44,7 @@ from certgp.guarantees import (
 from certgp.kernels import Kernel
 from certgp.training import OptimisationResult, Stage, run_stages
 from certgp.training.objective import fold_feature_statistics
+from certgp.transforms import Identity
 
 _REFERENCE_FACTOR = 4  # default reference rank, in multiples of the model's
 
@@ -113,6 +114,10 @@ class LowRankRegressor(GPRegressor):
         evidence = certificate.log_evidence
         if evidence is not None:
             evidence = Interval(self._user_evidence(evidence.lower), self._user_evidence(evidence.upper))
+        if not isinstance(process.model.transform, Identity):
+            kind = type(process.model.transform).__name__.lower()
+            about = f"the exact GP meant here has the same {kind} g(x) in front of its kernel"
+            certificate = replace(certificate, assumptions=(*certificate.assumptions, about))
         certificate = replace(certificate, log_evidence=evidence)
         if X is None:
             return certificate

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from certgp.data import ArraySource, Chunk
+from certgp.data import ArraySource, Chunk, ChunkSource, RowSource
 from certgp.errors import InvalidInputError
 from certgp.estimators.low_rank import LowRankRegressor, Plan, input_moments
-from certgp.estimators.validation import check_choice, check_count, starting_values
+from certgp.estimators.validation import check_choice, check_count, check_engine, starting_values
 from certgp.features import MercerMap
 from certgp.features.mercer import INDEX_SETS
 from certgp.gp import LowRankModel
+from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
 from certgp.kernels import Kernel
-from certgp.training import Callback, Stage
+from certgp.training import Callback, Stage, reselect_indices
 from certgp.transforms import Identity, Projection, Transform, sliced_inverse_directions
 
 _START_LENGTH_SCALE = 2.4  # eps = .3 in the paper's parametrisation
 _AUTO_DIMENSION = 4
 _INITIAL_ROWS = 10_000
-_ROUNDS = 4  # how often the index set is chosen anew
+_WARM_ROWS = 4_000  # twice as many above 40,000 rows
+_WARM_ROUNDS = 4  # how often the index set is chosen anew on the subsample
+_FULL_ROUNDS = 2  # and on all rows
 
 
 class MercerGP(LowRankRegressor):
@@ -35,24 +39,24 @@ class MercerGP(LowRankRegressor):
     rank : number of eigenfunctions
     projection : learn a linear map R^D -> R^d in front of the kernel: a number d, None for all D dimensions, or "auto"
         (all dimensions up to 4, else 4)
-    index_set : which products of one-dimensional eigenfunctions to keep: "optimal" (largest eigenvalues),
-    "total_degree"
-        (the paper's order) or "box"
-    input_scale : standard deviation of the Gaussian input measure per kernel dimension, in the units of X (without
-    projection);
-        None takes the data's own and learns it
+    index_set : which products of one-dimensional eigenfunctions to keep: "greedy" (those that raise the objective most,
+        from a pool of large eigenvalues), "optimal" (largest eigenvalues), "total_degree" (the paper's order) or "box"
+    input_scale : standard deviation of the Gaussian input measure per kernel dimension, in the units of X (of the
+        projection where there is one); None takes the data's own and learns it
     kernel : "gaussian" or a Gaussian kernel object with starting values
     objective : "elbo" (a lower bound on the exact evidence) or "marginal" (the paper's likelihood)
     variance : "dtc" adds the prior variance lost by truncation, "lowrank" is the paper's model
-    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when
-    ``optimize=False``.
-        Signal variance and noise are optimised in closed form, so with ``optimize=True`` their starting values do not
-        matter.
-    max_iter : optimiser iterations in all
+    length_scale, signal_variance, noise_variance : starting values in the units of the data, kept when
+        ``optimize=False``. Signal variance and noise are optimised in closed form, so with ``optimize=True`` their
+        starting values do not matter.
+    max_iter : optimiser iterations on all rows; a warm start on a subsample comes before them
     standardize : centre and scale X and y inside; results are in the user's units either way
     dtype : "float64", or "float32" features with float64 sums
     engine : "local" or an engine object
     cap_rank : use no more features than X has distinct rows
+    random_state : seed of the subsamples
+    verbose : print each iteration
+    callbacks : called with each ``Iteration``; one that returns True stops the fit
     """
 
     def __init__(
@@ -60,7 +64,7 @@ class MercerGP(LowRankRegressor):
         rank: int = 100,
         *,
         projection: int | Literal["auto"] | None = "auto",
-        index_set: str = "optimal",
+        index_set: str = "greedy",
         input_scale: float | Sequence[float] | None = None,
         kernel: str | Kernel = "gaussian",
         objective: str = "elbo",
@@ -100,21 +104,43 @@ class MercerGP(LowRankRegressor):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("index_set", self.index_set, INDEX_SETS)
+        check_choice("index_set", self.index_set, (*INDEX_SETS, "greedy"))
 
     def _plan(self, source: ArraySource, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         dimension = self._projected_dimension(source.n_columns)
         start = starting_values(self, self._standardiser, _START_LENGTH_SCALE, dimension)
         sample = source.sample(_INITIAL_ROWS, rng)
         transform = _initial_transform(sample, dimension)
-        features = MercerMap(start.kernel, self._input_scales(transform, sample), rank, self.index_set)
+        features = MercerMap(start.kernel, self._input_scales(transform, sample), rank, self._first_index_set())
         features.log_input_scale.requires_grad_(self.input_scale is None)
-        return Plan(LowRankModel(transform, features), self._stages(features, rank, source, max_iter), start)
+        model = LowRankModel(transform, features)
+        return Plan(model, self._stages(model, rank, source, max_iter, rng), start)
 
-    def _stages(self, features: MercerMap, rank: int, source: ArraySource, iterations: int) -> list[Stage]:
-        """The same rows several times; the index set follows the length-scales between the runs, never inside one."""
-        share = -(-iterations // _ROUNDS)
-        return [Stage(source, share, lambda: features.choose_indices(rank)) for _ in range(_ROUNDS)]
+    def _first_index_set(self) -> str:
+        """A greedy set needs a fitted model to choose by, so it starts as the set that favours no dimension."""
+        if self.index_set != "greedy":
+            return self.index_set
+        return "total_degree" if self.optimize else "optimal"
+
+    def _stages(
+        self, model: LowRankModel, rank: int, source: ArraySource, max_iter: int, rng: np.random.Generator
+    ) -> list[Stage]:
+        """Find the basin on a subsample, then polish on all rows; the index set changes between runs, never in one."""
+        size = _WARM_ROWS * (2 if source.n_rows > 40_000 else 1)
+        warm: RowSource = ChunkSource(source.sample(size, rng)) if source.n_rows > 1.5 * size else source
+        choose = partial(self._choose_indices, model, rank, rng)
+        return [
+            Stage(warm, 30),
+            *[Stage(warm, 20, partial(choose, warm)) for _ in range(_WARM_ROUNDS)],
+            *[Stage(source, -(-max_iter // _FULL_ROUNDS), partial(choose, source)) for _ in range(_FULL_ROUNDS)],
+        ]
+
+    def _choose_indices(self, model: LowRankModel, rank: int, rng: np.random.Generator, source: RowSource) -> None:
+        if self.index_set == "greedy":
+            engine = check_engine(self.engine)
+            reselect_indices(model, rank, source, engine, self.objective, DEFAULT_NOISE_RATIO_BOUNDS, rng)
+        elif isinstance(model.features, MercerMap):
+            model.features.choose_indices(rank)
 
     def _projected_dimension(self, n_columns: int) -> int | None:
         if self.projection is None:

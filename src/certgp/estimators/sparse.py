@@ -36,10 +36,9 @@ class SparseGP(LowRankRegressor):
     kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
     objective : "elbo" (a lower bound on the exact evidence) or "marginal"
     variance : "dtc" adds the prior variance lost by truncation (the usual SGPR predictive), "lowrank" does not
-    length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when
-    ``optimize=False``.
-        Signal variance and noise are optimised in closed form, so with ``optimize=True`` their starting values do not
-        matter.
+    length_scale, signal_variance, noise_variance : starting values in the units of the data, kept when
+        ``optimize=False``. Signal variance and noise are optimised in closed form, so with ``optimize=True`` their
+        starting values do not matter.
     max_iter, standardize, dtype, engine, cap_rank, random_state, verbose, callbacks : as in ``MercerGP``
     """
 

@@ -21,7 +21,7 @@ from certgp.features.spectral import SpectralDesign
 from certgp.gp import ExactProcess, GaussianProcess, LowRankModel, LowRankProcess, Statistics
 from certgp.kernels import Kernel, kernel_from_name
 from certgp.training import History, Iteration
-from certgp.transforms import Identity, Projection, Transform
+from certgp.transforms import Clip, Identity, Projection, Transform
 
 ESTIMATORS: dict[str, type[GPRegressor]] = {cls.__name__: cls for cls in (MercerGP, FourierGP, SparseGP, ExactGP)}
 Tensors = dict[str, Tensor]
@@ -122,6 +122,8 @@ def _dump_transform(transform: Transform) -> Values:
 def _build_transform(state: Tensors, values: Values) -> Transform:
     if values["kind"] == "Projection":
         return Projection(state["transform.directions"], state["transform.mean"], state["transform.covariance"])
+    if values["kind"] == "Clip":
+        return Clip(state["transform.lower"], state["transform.upper"])
     return Identity(values["dimension"])
 
 

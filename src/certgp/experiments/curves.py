@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certgp.estimators import ExactGP, FourierGP, GPRegressor, MercerGP
-from certgp.experiments.scores import rmse
+from certgp.experiments.scores import Z95, rmse
 
 Array = NDArray[np.float64]
 MERCER_RANK = 34
@@ -87,7 +87,7 @@ def _fit_curve(name: str, model: GPRegressor, x: Array, y: Array) -> Curve:
     started = time.perf_counter()
     mean, std = model.fit(x[:, None], y).predict(_GRID[:, None], return_std=True, include_noise=False)
     seconds = time.perf_counter() - started
-    truth, half = true_curve(_GRID), 1.96 * std
+    truth, half = true_curve(_GRID), Z95 * std
     density = np.exp(-0.5 * np.square(_GRID))
     return Curve(
         name,

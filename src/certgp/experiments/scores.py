@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from certgp.estimators import GPRegressor
 
 Array = NDArray[np.float64]
+Z95 = 1.959963984540054  # half the width of a central 95 % interval, in standard deviations
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Scores:
     nominal_coverage: float  # the share that was asked for
 
 
-def score(model: GPRegressor, X: Array, y: Array, coverage: float = 0.95) -> Scores:
+def score(model: GPRegressor, X: ArrayLike, y: Array, coverage: float = 0.95) -> Scores:
     """RMSE, NLPD and the share of y that central intervals of the given coverage hold."""
     lower, upper = model.predict_interval(X, coverage)
     return Scores(

@@ -2,6 +2,10 @@
 
 An exact GP would need a 180,000 x 180,000 matrix (260 GB). The truth is smooth, so a small rank suffices, and the noise
 level is known, so that scores can be judged: on new rows nobody can expect a root mean squared error below the noise.
+
+Coverage is measured twice. Intervals for new observations are right at any rank here, since noise makes up most of
+their width; the band of the surface itself is the harder test, and the one that a rank too low fails: seed 0 gave 55 %
+of the held-out rows at rank 60, 79 % at rank 100 and 93 % at rank 150, where 95 % was asked for. Hence rank 150.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certgp.estimators import MercerGP
-from certgp.experiments.scores import Scores, rmse, score
+from certgp.experiments.scores import Z95, Scores, score
 from certgp.training import Callback, History
 
 Array = NDArray[np.float64]
@@ -40,9 +44,10 @@ class SurfaceResult:
     noise: float
     scores: Scores  # of new observations, on the held-out rows
     rmse_truth: float  # of the mean against the noiseless truth, on the held-out rows
+    truth_coverage: float  # share of the held-out rows at which the 95 % band of the surface holds the truth
     best_nlpd: float  # of someone who knows the truth and the noise
     seconds: float  # fit
-    predict_seconds: float  # means of the held-out rows
+    predict_seconds: float  # held-out rows, mean and standard deviation
     history: History
     axis: Array  # (g,), the same for both inputs
     truth: Array  # (g, g), first index along the second input
@@ -59,7 +64,7 @@ def true_surface(X: Array) -> Array:
 
 
 def run_surface(
-    n: int = 200_000, rank: int = 100, seed: int = 0, callbacks: tuple[Callback, ...] = ()
+    n: int = 200_000, rank: int = 150, seed: int = 0, callbacks: tuple[Callback, ...] = ()
 ) -> SurfaceResult:
     """Simulate n rows, fit nine tenths of them, score the rest."""
     rng = np.random.default_rng(seed)
@@ -71,8 +76,9 @@ def run_surface(
     started = time.perf_counter()
     model = MercerGP(rank, projection=None, random_state=seed, callbacks=callbacks).fit(X[n_test:], y[n_test:])
     fitted = time.perf_counter()
-    mean = np.asarray(model.predict(X_test))
+    mean, std = model.predict(X_test, return_std=True, include_noise=False)
     predicted = time.perf_counter()
+    error = mean - true_surface(X_test)
     axis, grid_mean, grid_std = _on_grid(model)
     return SurfaceResult(
         n_train=n - n_test,
@@ -80,7 +86,8 @@ def run_surface(
         rank=model.rank_,
         noise=NOISE,
         scores=score(model, X_test, y_test),
-        rmse_truth=rmse(mean, true_surface(X_test)),
+        rmse_truth=float(np.sqrt(np.mean(np.square(error)))),
+        truth_coverage=float(np.mean(np.abs(error) <= Z95 * std)),
         best_nlpd=0.5 * math.log(2.0 * math.pi * math.e * NOISE**2),
         seconds=fitted - started,
         predict_seconds=predicted - fitted,

@@ -6,6 +6,7 @@ from certgp.gp.model import LowRankModel
 from certgp.gp.posterior import LowRankPosterior
 from certgp.gp.process import GaussianProcess, LowRankProcess
 from certgp.gp.profile import NoiseRatioBounds, Profile, profile_evidence
+from certgp.gp.selection import greedy_selection
 from certgp.gp.statistics import Statistics
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "elbo",
     "evidence_gradient",
     "exact_log_evidence",
+    "greedy_selection",
     "log_evidence",
     "log_evidence_upper_bound",
     "profile_evidence",

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from certgp.report.style import BLACK, BLUE, GREEN, ORANGE, SKY, SMALL, VERMILION, new_figure, save_figure, tidy
+from certgp.report.style import BLACK, BLUE, GREEN, SKY, SMALL, VERMILION, new_figure, save_figure, tidy
 from certgp.training import History
 
 __all__ = ["plot_curves", "plot_history", "plot_surface", "save_figure"]
@@ -74,7 +74,7 @@ def plot_curves(result: CurvesLike) -> Figure:
         panel.plot(result.grid, result.truth, color=VERMILION, lw=1.2, label="truth f")
         panel.plot(result.grid, curve.mean, color=BLUE, lw=1.4, ls="--", label="mean")
         panel.plot(result.x, result.y, "x", color=BLACK, ms=4, mew=0.9, label=f"{len(result.x)} points")
-        tidy(panel, f"{curve.name}: RMSE {curve.rmse_inputs:.3f}", ylabel="y")
+        tidy(panel, f"{curve.name}: RMSE {curve.rmse_inputs:.3f} for x like the data", ylabel="y")
     _limit_curves(panels[0], result)
     panels[-1].set_xlabel("x", fontsize=SMALL + 1)
     handles, labels = panels[0].get_legend_handles_labels()
@@ -87,17 +87,25 @@ def plot_surface(result: SurfaceLike) -> Figure:
     figure = new_figure(height=5.6)
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
     height = float(np.abs(result.truth).max())
-    small = float(max(np.abs(result.mean - result.truth).max(), result.std.max()))
+    # corners hold few rows and would use up the scale of everything else
+    small = float(np.quantile(np.concatenate([np.abs(result.mean - result.truth).ravel(), result.std.ravel()]), 0.99))
     top = [("truth", result.truth), (f"mean from {result.n_train:,} rows", result.mean)]
-    bottom = [("|mean - truth|", np.abs(result.mean - result.truth)), ("standard deviation of the surface", result.std)]
+    bottom = [
+        ("error |mean - truth|", np.abs(result.mean - result.truth)),
+        ("standard deviation of the surface", result.std),
+    ]
     for row, (images, limits, colours) in enumerate(
         [(top, (-height, height), "PuOr"), (bottom, (0.0, small), "cividis")]
     ):
         for panel, (title, values) in zip(panels[row], images, strict=True):
-            mesh = panel.pcolormesh(result.axis, result.axis, values, vmin=limits[0], vmax=limits[1], cmap=colours)
+            mesh = panel.pcolormesh(
+                result.axis, result.axis, values, vmin=limits[0], vmax=limits[1], cmap=colours, shading="gouraud"
+            )
             panel.set_aspect("equal")
             tidy(panel, title, "first input" if row else "", "" if panel is panels[row, 1] else "second input")
-        figure.colorbar(mesh, ax=panels[row], shrink=0.9).ax.tick_params(labelsize=SMALL)
+        bar = figure.colorbar(mesh, ax=panels[row], shrink=0.95, extend="max" if row else "neither")
+        bar.set_label("in units of y", fontsize=SMALL)
+        bar.ax.tick_params(labelsize=SMALL)
     return figure
 
 
@@ -111,7 +119,7 @@ def plot_history(history: History) -> Figure:
     right.plot(history.seconds, history.values, color=GREEN, marker="o", ms=3, lw=1.2)
     tidy(right, "by time", "seconds")
     for panel in (left, right):
-        panel.grid(color=ORANGE, alpha=0.25, lw=0.5)
+        panel.grid(color=BLACK, alpha=0.12, lw=0.5)
     return figure
 
 

@@ -5,6 +5,7 @@ from certgp.training.lbfgs import OptimisationResult, minimise
 from certgp.training.objective import ExactObjective, LowRankObjective, Objective
 from certgp.training.parameters import ParameterVector
 from certgp.training.schedule import Stage, run_stages
+from certgp.training.selection import reselect_indices
 
 __all__ = [
     "Callback",
@@ -17,5 +18,6 @@ __all__ = [
     "ParameterVector",
     "Stage",
     "minimise",
+    "reselect_indices",
     "run_stages",
 ]

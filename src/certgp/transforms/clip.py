@@ -1,0 +1,37 @@
+"""Winsorised inputs: far-out values are pulled to the edge of the bulk."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from certgp.transforms.base import Transform
+
+
+class Clip(Transform):
+    """g(x)_j = min(max(x_j, lower_j), upper_j).
+
+    Features that do not decay (cos, sin) extrapolate wildly from a few outlying rows; inside the box nothing changes.
+    """
+
+    lower: Tensor
+    upper: Tensor
+
+    def __init__(self, lower: Tensor, upper: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("lower", lower)
+        self.register_buffer("upper", upper)
+
+    @staticmethod
+    def at_quantiles(X: Tensor, tail: float) -> Clip:
+        """Edges at order statistics that leave at most a fraction ``tail`` of the rows of X (n, D) outside a side."""
+        ordered = torch.sort(X, dim=0).values
+        outside = int(tail * X.shape[0])
+        return Clip(ordered[outside].clone(), ordered[X.shape[0] - 1 - outside].clone())
+
+    @property
+    def dimension(self) -> int:
+        return self.lower.shape[0]
+
+    def forward(self, X: Tensor) -> Tensor:
+        return torch.minimum(torch.maximum(X, self.lower.to(X.dtype)), self.upper.to(X.dtype))

@@ -1,0 +1,209 @@
+"""What goes to which stream, and when the moving line shows."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+import warnings
+from contextlib import redirect_stderr
+
+import numpy as np
+import pytest
+from cli_cases import rows, write
+
+from certgp import __version__
+from certgp.cli import demo, fit
+from certgp.cli.main import main
+from certgp.cli.output import Console, aligned, one_line, table
+from certgp.errors import ConvergenceWarning, RankWarning
+from certgp.training import Iteration
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(stream: io.StringIO) -> list[str]:
+    """Lines of a terminal after every carriage return has done its work."""
+    lines = []
+    for line in stream.getvalue().split("\n"):
+        cells: list[str] = []
+        for part in line.split("\r"):
+            cells[: len(part)] = part
+        lines.append("".join(cells).rstrip())
+    return lines
+
+
+def test_success_is_quiet_on_stderr_in_a_pipe(certgp, train):
+    outcome = certgp("fit", train, "--target", "price", "--rank", 10, "--out", "m")
+    assert outcome.code == 0
+    assert outcome.err == ""
+    assert outcome.out.rstrip().endswith("m")
+
+
+def test_json_is_one_object_on_one_line(certgp, train, model):
+    outcome = certgp("predict", model, train, "--out", "o.csv", "--json")
+    assert outcome.out.count("\n") == 1
+    assert json.loads(outcome.out)["out"] == "o.csv"
+
+
+def test_json_has_no_nan(capsys):
+    Console(as_json=True).result({"a": float("nan"), "b": [float("inf"), 1.0], "c": {"d": -float("inf")}}, "")
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1.0], "c": {"d": None}}
+
+
+def test_progress_moves_on_one_line_and_leaves_nothing(capsys):
+    console, terminal = Console(), Terminal()
+    with redirect_stderr(terminal):  # inside the test: pytest sets its own streams after fixtures
+        console.iteration(Iteration(7, -0.123456, 1.0, 4.21, 100))
+        assert shown(terminal) == ["fitting: iteration 7, objective per row -0.12346, rank 100, 4.2 s"]
+        console.status("short")
+        assert shown(terminal) == ["short"]
+        console.notice("note: hello")
+        assert shown(terminal) == ["note: hello", ""]
+        console.status("more")
+        console.result({}, "done")
+    assert shown(terminal) == ["note: hello", ""]
+    assert capsys.readouterr().out == "done\n"
+
+
+def test_the_moving_line_never_wraps(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    terminal = Terminal()
+    with redirect_stderr(terminal):
+        Console().status("x" * 100)
+    assert shown(terminal) == ["x" * 29]
+
+
+def test_a_fit_on_a_terminal_shows_iterations(tmp_path, capsys):
+    write(tmp_path / "t.npz", rows())
+    terminal = Terminal()
+    with redirect_stderr(terminal):
+        assert main(["fit", str(tmp_path / "t.npz"), "--rank", "10", "--out", str(tmp_path / "m")]) == 0
+    assert re.search(r"iteration \d+, objective per row -?\d", terminal.getvalue())
+    assert shown(terminal) == [""]
+    assert "rank 10" in capsys.readouterr().out
+
+
+def test_warnings_are_single_lines_said_once(capsys):
+    with Console().warnings_as_lines():
+        for _ in range(2):
+            warnings.warn("rank is\ntoo large", RankWarning, stacklevel=1)
+        warnings.warn("stopped", ConvergenceWarning, stacklevel=1)
+    assert capsys.readouterr().err == "warning: rank is too large\nwarning: stopped\n"
+
+
+def test_warnings_of_others_keep_their_origin(capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        with Console().warnings_as_lines():
+            warnings.warn("old call", DeprecationWarning, stacklevel=1)
+    assert re.search(r"test_console\.py:\d+: DeprecationWarning: old call", capsys.readouterr().err)
+
+
+def test_a_rank_above_the_rows_warns_in_one_line(certgp, tmp_path):
+    write(tmp_path / "t.npz", rows(12))
+    outcome = certgp("fit", "t.npz", "--rank", 50, "--out", "m")
+    assert outcome.code == 0
+    assert "warning: rank=50 is more than the 12 distinct row(s)" in outcome.err
+    assert all(line.startswith("warning: ") for line in outcome.err.splitlines())
+
+
+def test_interrupt(certgp, train, monkeypatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fit, "check_model_options", interrupted)
+    outcome = certgp("fit", train, "--target", "price", "--out", "m")
+    assert (outcome.code, outcome.out, outcome.err) == (130, "", "interrupted\n")
+
+
+def test_too_little_memory_and_full_disks_are_one_line(certgp, train, monkeypatch):
+    for error, message in [
+        (MemoryError("Unable to allocate 9 GiB"), "not enough memory (Unable to allocate 9 GiB); use fewer rows"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+    ]:
+
+        def fail(*_: object, error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr(fit, "check_model_options", fail)
+        assert message in certgp("fit", train, "--target", "price", "--out", "m").error()
+
+
+def test_errors_of_the_program_keep_their_traceback(certgp, train, monkeypatch):
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(fit, "check_model_options", broken)
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        certgp("fit", train, "--target", "price", "--out", "m")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["predict", "--help"], ["demo", "--help"]])
+def test_help_has_examples(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert "examples:" in out
+    assert out.count("certgp ") >= 3
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"certgp {__version__}\n"
+
+
+def test_text_helpers():
+    assert one_line(" a\n  b\t c ") == "a b c"
+    assert aligned([("a", "1"), ("long", "2")]) == "  a     1\n  long  2"
+    assert table(("name", "n"), [("a", "10"), ("bcdef", "2")]) == ("  name    n\n  -----  --\n  a      10\n  bcdef   2")
+
+
+def test_demo_prints_scores_and_writes_plots(certgp, monkeypatch):
+    _shrink_demo(monkeypatch)
+    outcome = certgp("demo", "--out", "pictures")
+    assert outcome.code == 0, outcome.err
+    assert outcome.err == ""
+    for word in ("exact GP", "Mercer GP, rank 34", "noise 0.1", "NLPD", "truth in the 95% band"):
+        assert word in outcome.out
+    from pathlib import Path
+
+    assert sorted(p.name for p in Path("pictures").iterdir()) == ["curves.png", "history.png", "surface.png"]
+
+
+def test_demo_in_json(certgp, monkeypatch):
+    _shrink_demo(monkeypatch)
+    fields = json.loads(certgp("demo", "--json").out)
+    assert fields["curves"]["models"][0]["name"] == "exact GP"
+    assert fields["surface"]["n_train"] == 1800
+    assert 0.09 < fields["surface"]["rmse"] < 0.15
+    assert fields["plots"][0] == "certgp-demo/curves.png"
+
+
+def test_demo_without_matplotlib(certgp, monkeypatch):
+    _shrink_demo(monkeypatch)
+    for name in [
+        name for name in sys.modules if name.split(".")[0] == "matplotlib" or name.startswith("certgp.report.")
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    outcome = certgp("demo")
+    assert outcome.code == 0
+    assert "NLPD" in outcome.out
+    assert outcome.err == "note: no plots without matplotlib; get it with: pip install 'certgp[plots]'\n"
+
+
+def _shrink_demo(monkeypatch: pytest.MonkeyPatch) -> None:
+    from certgp.experiments import surface
+
+    full = surface.run_surface
+    monkeypatch.setattr(surface, "run_surface", lambda callbacks: full(n=2000, rank=40, callbacks=callbacks))
+    assert demo._POINTS == 100
+    assert np.isclose(demo._NOISE, 0.1)

@@ -1,0 +1,152 @@
+"""fit, then predict: every format, every method, and the numbers that are printed about them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from cli_cases import COLUMNS, NAMES, rows, write
+
+import certgp as library
+from certgp.data.tables import read_table
+from certgp.estimators.naming import named_rows
+
+
+@pytest.mark.parametrize(
+    ("ending", "target"), [(".csv", "price"), (".parquet", "price"), (".npz", None), (".npz", "y"), (".npy", "x2")]
+)
+def test_every_format(certgp, tmp_path, ending, target):
+    write(tmp_path / f"train{ending}", rows())
+    write(tmp_path / f"new{ending}", rows(30, seed=1))
+    chosen = ["--target", target] if target else []
+    fitted = certgp("fit", f"train{ending}", *chosen, "--rank", 20, "--out", "m")
+    assert fitted.code == 0, fitted.err
+    assert fitted.err == ""
+    predicted = certgp("predict", "m", f"new{ending}", "--out", "out.csv", "--json")
+    assert predicted.code == 0, predicted.err
+    table = read_table(["out.csv"])
+    assert table.names == COLUMNS
+    assert table.values.shape == (30, 4)
+    assert json.loads(predicted.out)["scores"]["rmse"] < 0.35
+
+
+@pytest.mark.parametrize("method", ["mercer", "fourier", "sparse", "exact"])
+def test_every_method_predicts_what_the_library_does(certgp, train, method):
+    options = [] if method == "exact" else ["--rank", 20]
+    fitted = certgp("fit", train, "--target", "price", "--method", method, *options, "--out", "m", "--json")
+    assert fitted.code == 0, fitted.err
+    assert json.loads(fitted.out)["method"] == method
+    assert certgp("predict", "m", train, "--out", "out.npz", "--coverage", 0.8).code == 0
+    loaded, X = library.load("m"), rows()[:, :2]
+    with np.load("out.npz") as out:
+        mean, std = loaded.predict(named_rows(X, NAMES[:2]), return_std=True)
+        np.testing.assert_array_equal(out["mean"], mean)
+        np.testing.assert_array_equal(out["std"], std)
+        np.testing.assert_allclose(out["upper"] - out["mean"], 1.2815515655446004 * out["std"], rtol=1e-8)
+        np.testing.assert_allclose(out["mean"] - out["lower"], out["upper"] - out["mean"], rtol=1e-8)
+
+
+def test_an_exact_model_says_that_it_holds_the_data(certgp, train):
+    fitted = certgp("fit", train, "--target", "price", "--method", "exact", "--out", "m")
+    assert fitted.err == "note: m holds the training data; an exact GP cannot predict without it\n"
+
+
+@pytest.mark.parametrize("given", [["part1.csv", "part2.csv"], ["part*.csv"]])
+def test_several_files_are_one_table(certgp, tmp_path, given):
+    values = rows()
+    write(tmp_path / "all.csv", values)
+    write(tmp_path / "part1.csv", values[:50])
+    write(tmp_path / "part2.csv", values[50:])
+    for name, data in [("one", ["all.csv"]), ("parts", given)]:
+        assert certgp("fit", *data, "--target", "price", "--rank", 15, "--out", name).code == 0
+        assert certgp("predict", name, *data, "--out", f"{name}.csv").code == 0
+    np.testing.assert_array_equal(read_table(["one.csv"]).values, read_table(["parts.csv"]).values)
+
+
+def test_columns_are_matched_by_name_and_extra_ones_ignored(certgp, tmp_path, model):
+    values = rows(10, seed=2)
+    write(tmp_path / "plain.csv", values)
+    lines = [f"row{i},{v[1]!r},{v[0]!r}" for i, v in enumerate(values.tolist())]
+    (tmp_path / "shuffled.csv").write_text("\n".join(["id,b,a", *lines]) + "\n")
+    plain = certgp("predict", model, "plain.csv", "--out", "p.csv")
+    shuffled = certgp("predict", model, "shuffled.csv", "--out", "s.csv")
+    assert plain.code == shuffled.code == 0
+    assert "RMSE" in plain.out
+    assert "RMSE" not in shuffled.out
+    np.testing.assert_allclose(read_table(["s.csv"]).values, read_table(["p.csv"]).values, rtol=1e-12)
+
+
+def test_an_empty_target_column_is_predicted_and_not_scored(certgp, tmp_path, model):
+    (tmp_path / "new.csv").write_text("a,b,price\n0.1,0.2,\n0.3,0.4,1.0\n")
+    predicted = certgp("predict", model, "new.csv", "--out", "out.csv", "--json")
+    assert predicted.code == 0
+    assert json.loads(predicted.out)["scores"] is None
+    assert predicted.err.startswith("note: predictions are not scored: column 'price'")
+
+
+def test_scores_are_those_of_the_written_predictions(certgp, tmp_path, model):
+    values = rows(60, seed=3)
+    write(tmp_path / "new.csv", values)
+    scores = json.loads(certgp("predict", model, "new.csv", "--out", "out.csv", "--coverage", 0.7, "--json").out)[
+        "scores"
+    ]
+    mean, std, lower, upper = read_table(["out.csv"]).values.T
+    y = values[:, 2]
+    assert scores["rmse"] == pytest.approx(np.sqrt(np.mean((mean - y) ** 2)), rel=1e-8)
+    assert scores["nlpd"] == pytest.approx(np.mean(0.5 * np.log(2 * np.pi * std**2) + 0.5 * ((y - mean) / std) ** 2))
+    assert scores["coverage"] == pytest.approx(np.mean((lower <= y) & (y <= upper)))
+    assert scores["nominal_coverage"] == 0.7
+
+
+def test_held_out_rows_are_scored_and_not_learned(certgp, train):
+    fitted = json.loads(
+        certgp("fit", train, "--target", "price", "--test-fraction", 0.25, "--rank", 15, "--out", "m", "--json").out
+    )
+    assert (fitted["n_rows"], fitted["test"]["n_rows"]) == (60, 20)
+    assert fitted["test"]["rmse"] < 0.5
+    text = certgp("fit", train, "--target", "price", "--test-fraction", 0.25, "--rank", 15, "--out", "m").out
+    assert "test RMSE" in text
+    assert "60 rows" in text
+
+
+def test_dropped_columns_are_not_inputs(certgp, tmp_path):
+    lines = [f"r{i},{a!r},{b!r},{y!r}" for i, (a, b, y) in enumerate(rows(30).tolist())]
+    (tmp_path / "t.csv").write_text("\n".join(["id,a,b,price", *lines]) + "\n")
+    fitted = certgp(
+        "fit", "t.csv", "--target", "price", "--drop", "id", "--drop", "b", "--rank", 10, "--out", "m", "--json"
+    )
+    assert fitted.code == 0, fitted.err
+    assert json.loads(fitted.out)["columns"] == ["a"]
+
+
+def test_the_same_seed_gives_the_same_model(certgp, train):
+    outputs = []
+    for name in ("m1", "m2"):
+        arguments = ["--target", "price", "--method", "fourier", "--rank", 16, "--seed", 5, "--json"]
+        fields = json.loads(certgp("fit", train, *arguments, "--out", name).out)
+        outputs.append((fields["log_marginal_likelihood"], fields["noise_variance"]))
+    assert outputs[0] == outputs[1]
+
+
+def test_models_fitted_without_names_take_columns_in_order(certgp, tmp_path):
+    values = rows()
+    library.MercerGP(15, random_state=0).fit(values[:, :2], values[:, 2]).save(tmp_path / "m")
+    write(tmp_path / "new.npz", values)
+    (tmp_path / "wide.csv").write_text("a,b,c\n1,2,3\n")
+    assert certgp("predict", "m", "new.npz", "--out", "out.csv").code == 0
+    message = certgp("predict", "m", "wide.csv", "--out", "out.csv").error()
+    assert "fitted on 2 column(s) without names but the data have 3" in message
+
+
+def test_json_of_fit_has_all_fields(certgp, train):
+    fields = json.loads(certgp("fit", train, "--target", "price", "--rank", 12, "--out", "m", "--json").out)
+    assert fields["command"] == "fit"
+    assert fields["columns"] == list(NAMES[:2])
+    assert fields["target"] == "price"
+    assert fields["rank"] == 12
+    assert fields["test"] is None
+    assert isinstance(fields["converged"], bool)
+    assert len(fields["length_scale"]) == 2
+    for name in ("noise_variance", "signal_variance", "seconds"):
+        assert fields[name] > 0.0

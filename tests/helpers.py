@@ -1,0 +1,135 @@
+"""Oracles and problem builders that the tests share: dense, slow and independent of the fast code paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from torch import Tensor, nn
+
+from certgp.features import FeatureMap, MercerMap
+from certgp.gp import LowRankModel, Statistics
+from certgp.kernels import Gaussian, Kernel, Matern12, Matern32, Matern52
+from certgp.transforms import Identity
+
+Array = NDArray[np.float64]
+ALL_KERNELS: tuple[type[Kernel], ...] = (Gaussian, Matern12, Matern32, Matern52)
+_PRIMES = np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0])
+
+
+def kron(rows: int, dimension: int, shift: float) -> Array:
+    """Kronecker points u_ij = frac(shift + i sqrt(p_j)), i = 1 .. rows: even, and the same on every machine."""
+    return np.mod(shift + np.outer(np.arange(1, rows + 1), np.sqrt(_PRIMES[:dimension])), 1.0)
+
+
+def normal_points(rows: int, dimension: int, shift: float = 0.5) -> Tensor:
+    """Kronecker points through the normal quantile function: (rows, dimension)."""
+    return torch.from_numpy(ndtri(kron(rows, dimension, shift)))
+
+
+def tensor(values: object) -> Tensor:
+    """A float64 tensor."""
+    return torch.as_tensor(np.asarray(values, dtype=np.float64))
+
+
+def dense_kl(K: Tensor, Sigma: Tensor, noise: float) -> float:
+    """KL(N(0, K + s2 I) || N(0, Sigma + s2 I)) by the textbook formula, which bottoms out near 1e-16 N."""
+    eye = torch.eye(K.shape[0], dtype=torch.float64)
+    S1, S2 = K + noise * eye, Sigma + noise * eye
+    trace = float(torch.linalg.solve(S2, S1).trace())
+    return 0.5 * (trace - K.shape[0] + float(torch.logdet(S2) - torch.logdet(S1)))
+
+
+def kl_of_dropped_features(kept: Tensor, dropped: Tensor, noise: float) -> float:
+    """The same KL to full precision when E = K - Sigma = dropped dropped'.
+
+    KL = 1/2 sum(e - log(1 + e)) with e the eigenvalues of S2^-1/2 E S2^-1/2.
+    """
+    S2 = kept @ kept.mT + noise * torch.eye(kept.shape[0], dtype=torch.float64)
+    half = torch.linalg.solve_triangular(torch.linalg.cholesky(S2), dropped, upper=False)
+    e = torch.linalg.svdvals(half).square()
+    return 0.5 * float((e - e.log1p()).sum())
+
+
+def dense_log_evidence(S: Tensor, y: Tensor) -> float:
+    """log N(y | 0, S), by scipy-free dense algebra."""
+    return float(torch.distributions.MultivariateNormal(torch.zeros_like(y), S).log_prob(y))
+
+
+def identity_model(features: FeatureMap) -> LowRankModel:
+    """The features on untransformed inputs."""
+    return LowRankModel(Identity(features.log_length_scale.numel()), features)
+
+
+@torch.no_grad()
+def feature_statistics(features: FeatureMap, X: Tensor, y: Tensor, signal_variance: float = 1.0) -> Statistics:
+    """Statistics of the finished features (not of the raw basis), carrying the signal variance."""
+    return Statistics.of(features(X), y).scaled(signal_variance)
+
+
+def mercer_map_of(kernel: Kernel, input_scale: object, indices: object, centre: Tensor | None = None) -> MercerMap:
+    """A Mercer map with a given index set."""
+    features = MercerMap(kernel, tensor(input_scale), 1, centre=centre, dimension=np.asarray(indices).shape[1])
+    features.set_indices(np.asarray(indices, dtype=np.int64))
+    return features
+
+
+INPUT_LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
+    "normal": lambda rng, shape: rng.standard_normal(shape),
+    "uniform": lambda rng, shape: rng.uniform(-2.0, 2.0, shape),
+    "heavy": lambda rng, shape: np.clip(rng.standard_t(2.0, shape), -15.0, 15.0),
+    "shifted": lambda rng, shape: 3.0 + 0.5 * rng.standard_normal(shape),
+    "duplicated": lambda rng, shape: np.round(rng.standard_normal(shape)),
+}
+
+
+def random_inputs(seed: int, rows: int, dimension: int, law: str = "normal") -> Tensor:
+    """Inputs of a named law."""
+    return torch.from_numpy(INPUT_LAWS[law](np.random.default_rng(seed), (rows, dimension)))
+
+
+def random_target(X: Tensor, seed: int, noise: float = 0.1) -> Tensor:
+    """A smooth nonlinear function of the rows plus noise."""
+    rng = np.random.default_rng(seed + 10_000)
+    direction = torch.from_numpy(rng.standard_normal(X.shape[1]))
+    return torch.sin(X @ direction) + 0.3 * X[:, 0] + noise**0.5 * torch.from_numpy(rng.standard_normal(X.shape[0]))
+
+
+def relative_error(found: object, expected: object) -> float:
+    """max |found - expected| / max |expected|."""
+    a, b = np.asarray(found, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+    return float(np.abs(a - b).max() / max(np.abs(b).max(), np.finfo(float).tiny))
+
+
+def central_differences(function: Callable[[Array], float], at: Array, step: float) -> Array:
+    """Gradient by central differences of two step sizes with Richardson's extrapolation, O(step^4)."""
+
+    def difference(i: int, h: float) -> float:
+        shift = np.zeros_like(at)
+        shift[i] = h
+        return (function(at + shift) - function(at - shift)) / (2.0 * h)
+
+    return np.array([(4.0 * difference(i, step / 2.0) - difference(i, step)) / 3.0 for i in range(at.size)])
+
+
+def randomise(module: nn.Module, seed: int, size: float) -> None:
+    """Move every parameter off its starting value, so that no gradient vanishes by symmetry."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in module.parameters():
+            p.add_(size * torch.randn(p.shape, dtype=p.dtype, generator=generator))
+
+
+def z_scores(estimates: Array, target: Array) -> Array:
+    """(mean over seeds - target) / standard error, per column of estimates (seeds, columns)."""
+    error = estimates.std(axis=0, ddof=1) / np.sqrt(estimates.shape[0])
+    return (estimates.mean(axis=0) - target) / error
+
+
+def standard_errors(values: Iterable[float]) -> tuple[float, float]:
+    """Mean and its standard error."""
+    a = np.fromiter(values, dtype=np.float64)
+    return float(a.mean()), float(a.std(ddof=1) / np.sqrt(a.size))
