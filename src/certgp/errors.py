@@ -1,5 +1,8 @@
 """Exceptions and warnings that say what was found and what to do about it."""
 
+import sys
+import warnings
+
 
 class CertgpError(Exception):
     """Base of every error that certgp raises on purpose."""
@@ -39,3 +42,13 @@ class ConstantDataWarning(CertgpWarning):
 
 class ConvergenceWarning(CertgpWarning):
     """The optimiser stopped before it met its tolerance."""
+
+
+def warn_user(message: str, category: type[CertgpWarning]) -> None:
+    """Warn at the line of the user's code that called into certgp, however deep the cause lies."""
+    level, frame = 2, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("certgp", "sklearn"):
+        if frame.f_back is None:
+            break
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
-import sys
 import warnings
 from contextlib import redirect_stderr
 
-import numpy as np
 import pytest
 from cli_cases import rows, write
 
 from certgp import __version__
-from certgp.cli import demo, fit
+from certgp.cli import fit
 from certgp.cli.main import main
 from certgp.cli.output import Console, aligned, one_line, table
 from certgp.errors import ConvergenceWarning, RankWarning
@@ -164,46 +162,3 @@ def test_text_helpers():
     assert one_line(" a\n  b\t c ") == "a b c"
     assert aligned([("a", "1"), ("long", "2")]) == "  a     1\n  long  2"
     assert table(("name", "n"), [("a", "10"), ("bcdef", "2")]) == ("  name    n\n  -----  --\n  a      10\n  bcdef   2")
-
-
-def test_demo_prints_scores_and_writes_plots(certgp, monkeypatch):
-    _shrink_demo(monkeypatch)
-    outcome = certgp("demo", "--out", "pictures")
-    assert outcome.code == 0, outcome.err
-    assert outcome.err == ""
-    for word in ("exact GP", "Mercer GP, rank 34", "noise 0.1", "NLPD", "truth in the 95% band"):
-        assert word in outcome.out
-    from pathlib import Path
-
-    assert sorted(p.name for p in Path("pictures").iterdir()) == ["curves.png", "history.png", "surface.png"]
-
-
-def test_demo_in_json(certgp, monkeypatch):
-    _shrink_demo(monkeypatch)
-    fields = json.loads(certgp("demo", "--json").out)
-    assert fields["curves"]["models"][0]["name"] == "exact GP"
-    assert fields["surface"]["n_train"] == 1800
-    assert 0.09 < fields["surface"]["rmse"] < 0.15
-    assert fields["plots"][0] == "certgp-demo/curves.png"
-
-
-def test_demo_without_matplotlib(certgp, monkeypatch):
-    _shrink_demo(monkeypatch)
-    for name in [
-        name for name in sys.modules if name.split(".")[0] == "matplotlib" or name.startswith("certgp.report.")
-    ]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    outcome = certgp("demo")
-    assert outcome.code == 0
-    assert "NLPD" in outcome.out
-    assert outcome.err == "note: no plots without matplotlib; get it with: pip install 'certgp[plots]'\n"
-
-
-def _shrink_demo(monkeypatch: pytest.MonkeyPatch) -> None:
-    from certgp.experiments import surface
-
-    full = surface.run_surface
-    monkeypatch.setattr(surface, "run_surface", lambda callbacks: full(n=2000, rank=40, callbacks=callbacks))
-    assert demo._POINTS == 100
-    assert np.isclose(demo._NOISE, 0.1)

@@ -1,4 +1,4 @@
-"""Arrays as a source of standardised chunks."""
+"""Sources of chunks: arrays, standardised on the way, and tensors already in memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certgp.data import ArraySource, Standardiser, sources
+from certgp.data import ArraySource, Chunk, ChunkSource, Standardiser, sources
 
 
 def example(rows: int = 23, columns: int = 3, dtype=np.float64) -> tuple[np.ndarray, np.ndarray, Standardiser]:
@@ -51,7 +51,7 @@ def test_chunks_have_the_type_asked_for_and_samples_are_float64(dtype):
 def test_the_array_itself_is_not_changed():
     X, y, _ = example()
     before = X.copy(), y.copy()
-    for chunk in ArraySource(X, y, Standardiser.identity(3)).chunks(7):
+    for chunk in ArraySource(X, y, Standardiser.identity(X)).chunks(7):
         chunk.X.zero_()
         chunk.y.zero_()
     np.testing.assert_array_equal(X, before[0])
@@ -101,3 +101,34 @@ def test_memory_maps_are_read_in_chunks(tmp_path, monkeypatch):
         torch.cat([c.X for c in chunks]).numpy(), standardiser.inputs(np.asarray(mapped)), rtol=1e-15
     )
     assert chunks[0].X.dtype == torch.float64
+
+
+# -------------------- rows already in memory
+
+
+def in_memory(dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, torch.Tensor, ChunkSource]:
+    X, y, _ = example()
+    rows = Chunk(torch.from_numpy(X).to(dtype), torch.from_numpy(y).to(dtype))
+    return rows.X, rows.y, ChunkSource(rows)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 23, 100])
+def test_tensors_are_handed_out_unchanged_and_in_order(rows):
+    X, y, source = in_memory(torch.float32)
+    chunks = list(source.chunks(rows))
+    assert all(chunk.X.shape[0] == chunk.y.shape[0] <= rows for chunk in chunks)
+    assert torch.equal(torch.cat([c.X for c in chunks]), X)
+    assert torch.equal(torch.cat([c.y for c in chunks]), y)
+    assert (source.n_rows, source.n_columns) == X.shape
+
+
+@given(rows=st.integers(1, 40), seed=st.integers(0, 100))
+@settings(deadline=None, derandomize=True, max_examples=30)
+def test_sample_of_tensors_is_without_replacement_in_order_and_float64(rows, seed):
+    X, y, source = in_memory(torch.float32)
+    sample = source.sample(rows, np.random.default_rng(seed))
+    positions = [int((X.double() == row).all(1).nonzero()[0, 0]) for row in sample.X]
+    assert sample.X.dtype == sample.y.dtype == torch.float64
+    assert len(positions) == min(rows, 23)
+    assert positions == sorted(set(positions))
+    assert torch.equal(sample.y, y[positions].double())

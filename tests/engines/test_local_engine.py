@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certgp.data import ArraySource, Standardiser
+from certgp.data import Chunk, ChunkSource
 from certgp.engines import LocalEngine
 from certgp.engines.local import default_chunk_rows
+from certgp.errors import InvalidInputError
 from certgp.features import MercerMap, NystromMap
 from certgp.gp import Statistics, log_evidence
 from certgp.kernels import Gaussian
@@ -17,8 +18,8 @@ from certgp.training.objective import fold_feature_statistics, fold_statistics
 from helpers import identity_model, random_inputs, random_target, relative_error
 
 
-def source_of(X, y) -> ArraySource:
-    return ArraySource(X.numpy(), y.numpy(), Standardiser.identity(X.shape[1]))
+def source_of(X, y) -> ChunkSource:
+    return ChunkSource(Chunk(X, y))
 
 
 class Rows(list):
@@ -81,6 +82,12 @@ def test_default_chunk_is_bounded(rank):
     rows = default_chunk_rows(rank)
     assert 1024 <= rows <= 65_536
     assert rows == 1024 or rows * rank <= 2**20
+
+
+@pytest.mark.parametrize("bad", [0, -5, 2.5, True, "10"])
+def test_chunk_rows_must_be_a_positive_whole_number(bad):
+    with pytest.raises(InvalidInputError, match="chunk_rows must be a positive whole number or None, found"):
+        LocalEngine(bad)
 
 
 def test_default_chunk_shrinks_with_the_rank():

@@ -44,10 +44,12 @@ def small(cls: type[GPRegressor], rank: int = 20, **parameters: Any) -> GPRegres
 
 
 def pinned(cls: type[GPRegressor], rank: int = 20, d: int = 2, **parameters: Any) -> GPRegressor:
-    """Nothing is learned from the rows but the statistics: hyper-parameters, measure and inducing points are given."""
+    """Only statistics are learned from the rows: hyper-parameters, measure, box and inducing points are given."""
     fixed: dict[str, Any] = FIXED | {"standardize": False}
     if cls is MercerGP:
         fixed |= {"projection": None, "input_scale": tuple(1.0 + 0.2 * j for j in range(d))}  # no ties
+    if cls is FourierGP:
+        fixed |= {"winsorize": False}
     if cls is SparseGP:
         fixed |= {"inducing": problem(rank, d, seed=99)[0]}
     return small(cls, rank, **fixed | parameters)

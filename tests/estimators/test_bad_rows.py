@@ -10,7 +10,7 @@ import pytest
 from estimator_cases import ALL, assert_mentions, error_of, every_estimator, pinned, problem, small
 from sklearn.exceptions import NotFittedError
 
-from certgp import ExactGP
+from certgp import ExactGP, MercerGP
 from certgp.errors import InvalidInputError
 
 X, Y = problem()
@@ -51,7 +51,7 @@ class TestNotFinite:
         assert_mentions(error_of(lambda: small(cls).fit(X, spoiled(Y, value))), "Input y contains", name)
 
 
-@every_estimator
+@pytest.mark.parametrize("cls", [MercerGP, ExactGP])
 class TestWords:
     def test_in_an_array(self, cls):
         words = X.astype(object)

@@ -14,9 +14,9 @@ SEEDS = range(20)
 TRAIN, TEST = 120, 300
 LENGTH_SCALE, SIGNAL, NOISE = 0.7, 1.6, 0.15
 OPTIONS = {
-    MercerGP: {"rank": 40},
+    MercerGP: {"rank": 25},
     FourierGP: {"rank": 100, "sampling": "sobol"},
-    SparseGP: {"rank": 30},
+    SparseGP: {"rank": 25},
     ExactGP: {},
 }
 
@@ -35,40 +35,31 @@ def coverage(model, X, y, level=0.95):
     return np.mean((lower <= y[TRAIN:]) & (y[TRAIN:] <= upper))
 
 
+def known(cls, seed, kernel="gaussian"):
+    """The model that the data were drawn from."""
+    truth = {"length_scale": LENGTH_SCALE, "signal_variance": SIGNAL, "noise_variance": NOISE, "kernel": kernel}
+    return cls(**truth, **OPTIONS[cls], optimize=False, standardize=False, random_state=seed)
+
+
 @every_estimator
 @pytest.mark.parametrize("kernel", ["gaussian", "matern32"])
 def test_true_hyper_parameters_cover(cls, kernel):
     kernel = "gaussian" if cls is MercerGP else kernel
-    known = {"length_scale": LENGTH_SCALE, "signal_variance": SIGNAL, "noise_variance": NOISE, "kernel": kernel}
-    covered = [
-        coverage(
-            cls(**known, **OPTIONS[cls], optimize=False, standardize=False, random_state=seed), *draw(seed, kernel)
-        )
-        for seed in SEEDS
-    ]
+    covered = [coverage(known(cls, seed, kernel), *draw(seed, kernel)) for seed in SEEDS]
     assert 0.93 <= np.mean(covered) <= 0.97
 
 
 @every_estimator
 def test_half_of_the_observations_lie_in_the_50_percent_interval(cls):
-    known = {"length_scale": LENGTH_SCALE, "signal_variance": SIGNAL, "noise_variance": NOISE}
-    covered = [
-        coverage(cls(**known, **OPTIONS[cls], optimize=False, standardize=False, random_state=s), *draw(s), level=0.5)
-        for s in SEEDS
-    ]
+    covered = [coverage(known(cls, seed), *draw(seed), level=0.5) for seed in SEEDS]
     assert 0.47 <= np.mean(covered) <= 0.53
 
 
 @every_estimator
 @pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
-def test_learned_hyper_parameters_cover(cls):
-    covered = [coverage(cls(**OPTIONS[cls], max_iter=40, random_state=seed), *draw(seed)) for seed in SEEDS]
+def test_learned_hyper_parameters_cover_and_find_the_noise(cls):
+    """Relative error of one noise estimate: about sqrt(2 / N) = 13 %; of the mean over 20 seeds: 3 %."""
+    models = [cls(**OPTIONS[cls], max_iter=20, random_state=seed) for seed in SEEDS]
+    covered = [coverage(model, *draw(seed)) for seed, model in enumerate(models)]
     assert 0.93 <= np.mean(covered) <= 0.97
-
-
-@every_estimator
-@pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
-def test_noise_variance_is_recovered(cls):
-    found = [cls(**OPTIONS[cls], max_iter=40, random_state=seed).fit(*draw(seed)).noise_variance_ for seed in range(5)]
-    # N = 420 rows: the relative standard error of one estimate is about sqrt(2 / N) = 7 %, of the mean of five 3 %
-    assert np.mean(found) == pytest.approx(NOISE, rel=0.12)
+    assert np.mean([model.noise_variance_ for model in models]) == pytest.approx(NOISE, rel=0.12)

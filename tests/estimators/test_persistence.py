@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import stat
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -203,7 +204,9 @@ def test_only_fitted_models_are_saved(cls, tmp_path):
 def test_every_parameter_that_fit_takes_can_be_saved(parameters, tmp_path):
     X, y = problem()
     model = small(SparseGP, optimize=False).set_params(**parameters).fit(X, y)
-    assert np.array_equal(load(save(model, tmp_path / "model")).predict(NEW), model.predict(NEW))
+    again = load(save(model, tmp_path / "model"))
+    assert np.array_equal(again.predict(NEW), model.predict(NEW))
+    assert np.array_equal(again.fit(X, y).predict(NEW), model.predict(NEW))
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------
@@ -224,13 +227,15 @@ def test_a_failing_save_leaves_the_old_file_and_nothing_else(where, old, tmp_pat
         model.save(path)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
 
-    def disk_full(*args, **kwargs):
-        if where == "write":
-            with open(args[1], "wb") as file:
-                file.write(b"half a model")
+    def no_rename(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(*((os, "replace") if where == "rename" else (persistence, "save_file")), disk_full)
+    def half_a_write(self, data):
+        with self.open("wb") as file:
+            file.write(data[:100])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(*((os, "replace", no_rename) if where == "rename" else (Path, "write_bytes", half_a_write)))
     other = pinned(MercerGP).fit(*problem(seed=4))
     with pytest.raises(OSError, match="No space left"):
         other.save(path)

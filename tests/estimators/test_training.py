@@ -18,6 +18,7 @@ OBJECTIVES = [
     (MercerGP, {"objective": "marginal"}),
     (MercerGP, {"objective": "elbo"}),
     (MercerGP, {"projection": 1}),
+    (MercerGP, {"objective": "marginal", "index_set": "optimal"}),
     (FourierGP, {}),
     (FourierGP, {"learn_frequencies": True}),
     (SparseGP, {"objective": "marginal"}),
@@ -31,7 +32,7 @@ every_objective = pytest.mark.parametrize(
 
 
 @every_objective
-@pytest.mark.parametrize("start", [{}, {"length_scale": 0.2}, {"length_scale": 20.0}], ids=str)
+@pytest.mark.parametrize("start", [{}, {"length_scale": 0.2}], ids=str)
 @pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
 def test_the_optimum_beats_the_start(cls, options, start):
     learned = small(cls, **options, **start).fit(X, Y)
@@ -92,7 +93,7 @@ def test_a_fit_that_keeps_its_hyper_parameters_says_so(cls):
 
 
 @every_estimator
-@pytest.mark.parametrize("max_iter", [1, 2, 7])
+@pytest.mark.parametrize("max_iter", [1, 4])
 def test_too_few_iterations_warn_with_advice(cls, max_iter):
     with pytest.warns(ConvergenceWarning) as caught:
         model = small(cls, max_iter=max_iter, length_scale=5.0).fit(X, Y)
@@ -105,10 +106,10 @@ def test_too_few_iterations_warn_with_advice(cls, max_iter):
 
 
 @every_estimator
-@pytest.mark.parametrize("max_iter", [1, 2, 5, 10])
+@pytest.mark.parametrize("max_iter", [1, 2, 5, 11])
 @pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
 def test_max_iter_counts_all_iterations(cls, max_iter):
-    assert small(cls, max_iter=max_iter, length_scale=5.0).fit(X, Y).n_iter_ <= max_iter
+    assert 1 <= small(cls, max_iter=max_iter, length_scale=5.0).fit(X, Y).n_iter_ <= max_iter
 
 
 @every_estimator
@@ -166,7 +167,7 @@ def test_verbose_prints_a_line_per_iteration(cls, capsys):
     assert capsys.readouterr().out == ""
 
 
-@every_low_rank
+@pytest.mark.parametrize("cls", [MercerGP, FourierGP])
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
 def test_float32_features_are_close_to_float64(cls, optimize):
@@ -178,7 +179,7 @@ def test_float32_features_are_close_to_float64(cls, optimize):
     assert single.predict(rows).dtype == np.float64
 
 
-@every_low_rank
+@pytest.mark.parametrize("cls", [MercerGP, FourierGP])
 def test_float32_at_a_rank_that_strains_it(cls):
     """Nearly dependent features: float32 sums must not meet float64 predictions of other features."""
     rows, target = problem(1_000)
@@ -186,6 +187,12 @@ def test_float32_at_a_rank_that_strains_it(cls):
     single, double = (small(cls, dtype=t, **options).fit(rows, target) for t in ("float32", "float64"))
     spread = double.predict(rows).std()
     np.testing.assert_allclose(single.predict(rows), double.predict(rows), rtol=1e-3, atol=1e-3 * spread)
+
+
+def test_float32_is_refused_where_it_would_ruin_the_fit():
+    with pytest.raises(ValueError, match="dtype='float32'") as caught:
+        small(SparseGP, dtype="float32").fit(X, Y)
+    assert_mentions(str(caught.value), "use dtype='float64'", "MercerGP or FourierGP")
 
 
 @every_low_rank

@@ -40,7 +40,9 @@ def test_heap_finds_the_cheapest_indices(ratios):
     found, expected = optimal_indices(ratios, rank), brute_force(ratios, rank)
     assert found.shape == (rank, len(ratios))
     assert len(np.unique(found, axis=0)) == rank
-    np.testing.assert_allclose(found @ costs, expected @ costs, rtol=1e-12, atol=1e-12)  # ties may swap, costs may not
+    np.testing.assert_allclose(
+        found @ costs, expected @ costs, rtol=2e-10, atol=0.0
+    )  # ties at 1e-10 may swap, costs may not
 
 
 @pytest.mark.parametrize("ratios", [(0.5,), (0.37, 0.17), (0.61, 0.382, 0.0557), (0.9, 0.31, 0.62, 0.45)])
@@ -135,5 +137,5 @@ def test_tail_of_a_set_with_holes():
 def test_no_set_of_the_same_size_loses_less_than_the_optimal_one(ratios, rank):
     box, total = box_indices(len(ratios), rank), total_degree_indices(len(ratios), rank)
     best = eigenvalue_tail(ratios, optimal_indices(ratios, rank))
-    assert best <= eigenvalue_tail(ratios, total) * (1.0 + 1e-12)
-    assert best <= eigenvalue_tail(ratios, box) * (1.0 + 1e-12)
+    assert best <= eigenvalue_tail(ratios, total) * (1.0 + 1e-8)  # ties are decided to ten digits of the cost
+    assert best <= eigenvalue_tail(ratios, box) * (1.0 + 1e-8)

@@ -115,6 +115,15 @@ def test_any_widening_is_unbiased(family, widening):
     assert worst_z(partial(widened_design, widening=widening), kernel_of(family, 2), 2, 64) < LIMIT
 
 
+@families
+@pytest.mark.parametrize("sampling", ["widened", "leverage"])
+def test_importance_weights_sum_to_one_on_average_but_are_not_renormalised(family, sampling):
+    kernel = kernel_of(family, 2)
+    sums = [float(named(sampling)(kernel, FEW, 2, np.random.default_rng(seed)).weights.sum()) for seed in range(SEEDS)]
+    assert np.std(sums) > 1e-3
+    assert abs(float(z_scores(np.array(sums)[:, None], np.ones(1))[0])) < LIMIT
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("sampling", ["iid", "orthogonal", "sobol"])
 def test_draws_of_the_spectral_law_have_features_of_unit_length(sampling):

@@ -112,6 +112,31 @@ def test_bounds_hold_where_the_data_would_go_beyond(objective):
         np.testing.assert_allclose(found.noise_variance / found.signal_variance, edge, rtol=1e-9)
 
 
+def two_explanations(weak_amplitude: float) -> Statistics:
+    """One strong feature and 25 weak ones that explain the rest: little noise and much noise are both local optima."""
+    eigenvalues = tensor([466.0] + [0.0055] * 25)
+    amplitudes = tensor([20.5] + [weak_amplitude] * 25)
+    yty = float(amplitudes.square().sum()) + 42.0
+    return Statistics(torch.diag(eigenvalues), eigenvalues.sqrt() * amplitudes, yty, 55)
+
+
+@pytest.mark.parametrize("weak_amplitude", [1.75, 1.8, 1.85, 1.9, 2.0, 2.2])
+def test_finds_the_better_of_two_optima(weak_amplitude):
+    unit = two_explanations(weak_amplitude)
+    grid = np.geomspace(*WIDE, 801)
+    values = np.array([negative(unit, "marginal", _best_signal(unit, g), g) for g in grid])
+    interior = values[1:-1]
+    assert ((interior < values[:-2]) & (interior < values[2:])).sum() == 2  # the landscape is as promised
+    found = profile_evidence(unit, "marginal")
+    assert found.value <= values.min() + 1e-9
+    np.testing.assert_allclose(found.noise_variance / found.signal_variance, grid[values.argmin()], rtol=0.05)
+
+
+def _best_signal(unit: Statistics, g: float) -> float:
+    """argmin over sf2 at a given noise ratio, for a diagonal A."""
+    return (unit.yty - float((unit.b.square() / (unit.A.diagonal() + g)).sum())) / (g * unit.n)
+
+
 def test_scale_of_the_target_scales_both_variances():
     unit = mercer_statistics(6)
     scaled = Statistics(unit.A, 5.0 * unit.b, 25.0 * unit.yty, unit.n)

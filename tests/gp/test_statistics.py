@@ -56,7 +56,18 @@ def test_mixing_scaling_and_leading_are_those_of_the_features():
     assert stats.mixed(None) is stats
     assert_same(stats.scaled(2.7), Statistics.of(2.7**0.5 * phi, y))
     assert_same(stats.leading(4), Statistics.of(phi[:, :4], y))
-    assert (stats.rank, stats.leading(4).rank) == (6, 4)
+    assert_same(stats.trailing(2), Statistics.of(phi[:, -2:], y))
+    assert (stats.rank, stats.leading(4).rank, stats.trailing(2).rank) == (6, 4, 2)
+
+
+def test_closeness_notices_other_data():
+    phi, y = random_rows(30, 6, 0)
+    stats = Statistics.of(phi, y)
+    assert stats.close_to(Statistics.of(phi.flip(0), y.flip(0)))
+    changed = phi.clone()
+    changed[3, 2] += 0.01
+    others = [(changed, y), (phi, y + 0.001), (phi[:-1], y[:-1]), (phi[:, :-1], y), (-phi, y)]
+    assert not any(stats.close_to(Statistics.of(p, t)) for p, t in others)
 
 
 def test_float32_features_accumulate_in_float64():
@@ -67,7 +78,7 @@ def test_float32_features_accumulate_in_float64():
         total = total + chunk
         single += torch.tensor(0.1, dtype=torch.float32) ** 2
     expected = 20_000 * float(torch.tensor(0.1, dtype=torch.float32) ** 2)
-    assert total.A.dtype == total.b.dtype == torch.float64
+    assert chunk.A.dtype == chunk.b.dtype == total.A.dtype == total.b.dtype == torch.float64
     np.testing.assert_allclose([float(total.A[0, 0]), float(total.b[0])], expected, rtol=1e-11)
     assert abs(float(single) / expected - 1.0) > 1e-5  # the control: this is what float32 would have given
     np.testing.assert_allclose(total.yty, 20_000 * float(np.float32(0.1)) ** 2, rtol=1e-11)

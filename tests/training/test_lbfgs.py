@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from certgp.data import ArraySource, Chunk, Standardiser
+from certgp.data import Chunk, ChunkSource
 from certgp.engines import LocalEngine
 from certgp.errors import NotPositiveDefiniteError
 from certgp.features import MercerMap, NystromMap
@@ -134,7 +134,7 @@ def test_reasons_of_success():
 def objectives() -> dict[str, Objective]:
     X = random_inputs(0, 80, 2)
     y = random_target(X, 0)
-    source = ArraySource(X.numpy(), y.numpy(), Standardiser.identity(2))
+    source = ChunkSource(Chunk(X, y))
     maps = {"mercer": MercerMap(Gaussian(1.0), [1.0, 1.0], 20), "nystrom": NystromMap(Gaussian(1.0), X[:15])}
     low_rank = {
         k: LowRankObjective(LowRankModel(Identity(2), m), source, LocalEngine(), "elbo") for k, m in maps.items()

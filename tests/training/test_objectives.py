@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from certgp.data import ArraySource, Chunk, Standardiser
+from certgp.data import Chunk, ChunkSource
 from certgp.engines import LocalEngine
 from certgp.features import FeatureMap, FourierMap, MercerMap, NystromMap
 from certgp.features.base import LOG_SCALE_BOUNDS
@@ -69,7 +69,7 @@ def objective_of(
     model = LowRankModel(g, feature_maps()[features])
     randomise(model, 5, 0.05)
     picked = slice(None) if order is None else order
-    source = ArraySource(rows.numpy()[picked], Y.numpy()[picked], Standardiser.identity(rows.shape[1]))
+    source = ChunkSource(Chunk(rows[picked], Y[picked]))
     return LowRankObjective(model, source, LocalEngine(chunk_rows), objective)
 
 
@@ -132,7 +132,7 @@ def test_evaluate_leaves_its_argument_as_the_current_parameters():
 def test_float32_features_give_nearly_the_same_objective():
     double = objective_of("mercer-optimal", "identity", "elbo")
     rows = transform_of("identity")[1]
-    source = ArraySource(rows.numpy(), Y.numpy(), Standardiser.identity(DIMENSION), torch.float32)
+    source = ChunkSource(Chunk(rows.float(), Y.float()))
     single = LowRankObjective(double.model, source, LocalEngine(17), "elbo")
     value, gradient = double.evaluate(double.start())
     found, found_gradient = single.evaluate(double.start())
@@ -180,7 +180,7 @@ def test_low_rank_value_approaches_the_exact_one():
     """One dimension, Mercer at large rank: the profiled marginal objective is that of the exact GP."""
     rows = random_inputs(7, 40, 1)
     y = random_target(rows, 7, 0.2)
-    source = ArraySource(rows.numpy(), y.numpy(), Standardiser.identity(1))
+    source = ChunkSource(Chunk(rows, y))
     model = LowRankModel(Identity(1), MercerMap(Gaussian([0.8]), [1.0], 80))
     target = LowRankObjective(model, source, LocalEngine(), "marginal")
     value, gradient = target.evaluate(target.start())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from certgp.data import ArraySource, Standardiser
+from certgp.data import Chunk, ChunkSource
 from certgp.engines import LocalEngine
 from certgp.features import MercerMap
 from certgp.gp import LowRankModel
@@ -16,10 +16,10 @@ from helpers import random_inputs, random_target
 BOUNDS = (1e-4, 1e4)
 
 
-def model_and_sources(rows: int = 80) -> tuple[LowRankModel, ArraySource, ArraySource]:
+def model_and_sources(rows: int = 80) -> tuple[LowRankModel, ChunkSource, ChunkSource]:
     X = random_inputs(0, rows, 2)
     y = random_target(X, 0)
-    small, large = (ArraySource(X.numpy()[:k], y.numpy()[:k], Standardiser.identity(2)) for k in (rows // 2, rows))
+    small, large = (ChunkSource(Chunk(X[:k], y[:k])) for k in (rows // 2, rows))
     return LowRankModel(Identity(2), MercerMap(Gaussian([3.0, 3.0]), [1.0, 1.0], 12)), small, large
 
 

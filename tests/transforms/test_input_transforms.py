@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from certgp.errors import InvalidInputError
-from certgp.transforms import Identity, Projection, principal_directions, sliced_inverse_directions
+from certgp.transforms import Clip, Identity, Projection, principal_directions, sliced_inverse_directions
 from helpers import random_inputs, tensor
 
 
@@ -102,6 +102,30 @@ def test_float32_inputs_stay_float32():
         single = projection(X.float())
         assert single.dtype == torch.float32
         torch.testing.assert_close(single.double(), projection(X), rtol=0.0, atol=1e-4)
+
+
+# -------------------- winsorised inputs
+
+
+@given(seed=st.integers(0, 1000), rows=st.integers(1, 200), tail=st.floats(0.0, 0.3))
+@settings(deadline=None, derandomize=True, max_examples=40)
+def test_clip_leaves_the_bulk_alone_and_at_most_a_tail_outside(seed, rows, tail):
+    X = random_inputs(seed, rows, 3, "heavy")
+    clip = Clip.at_quantiles(X, tail)
+    Z = clip(X)
+    outside = int(tail * rows)
+    assert bool(((X < Z).sum(0) <= outside).all())
+    assert bool(((X > Z).sum(0) <= outside).all())
+    assert bool(((clip.lower <= Z) & (clip.upper >= Z)).all())
+    assert torch.equal(clip(Z), Z)
+    assert clip.dimension == 3
+    assert not list(clip.parameters())
+    new = random_inputs(seed + 1, 50, 3, "heavy")
+    np.testing.assert_array_equal(clip(new).numpy(), np.clip(new.numpy(), clip.lower.numpy(), clip.upper.numpy()))
+
+
+def test_clip_keeps_float32():
+    assert Clip(tensor([-1.0]), tensor([1.0]))(torch.tensor([[3.0]])).dtype == torch.float32
 
 
 # -------------------- starting directions

@@ -15,12 +15,16 @@ _BLOCK = 65_536
 
 @dataclass(frozen=True, eq=False)
 class Standardiser:
-    """x -> (x - x_mean) / x_scale, y -> (y - y_mean) / y_scale. A column that does not vary keeps scale 1."""
+    """x -> (x - x_mean) / x_scale, y -> (y - y_mean) / y_scale. A column that does not vary becomes zero everywhere:
+
+    no row says how y moves with it, so a new value of it must not move a prediction.
+    """
 
     x_mean: Array  # (D,)
     x_scale: Array  # (D,)
     y_mean: float
     y_scale: float
+    ignored: NDArray[np.bool_]  # (D,), columns that do not vary
 
     @staticmethod
     def fit(X: NDArray[np.floating], y: NDArray[np.floating]) -> Standardiser:
@@ -29,16 +33,19 @@ class Standardiser:
         y_mean, y_scale = _column_moments(y[:, None])
         # a constant target is predicted as that constant: the scale is the rounding of its own magnitude, not one unit
         y_unit = y_scale[0] if y_scale[0] > 0 else 1e-8 * max(1.0, abs(y_mean[0]))
-        return Standardiser(x_mean, np.where(x_scale > 0, x_scale, 1.0), float(y_mean[0]), float(y_unit))
+        return Standardiser(x_mean, np.where(x_scale > 0, x_scale, 1.0), float(y_mean[0]), float(y_unit), x_scale == 0)
 
     @staticmethod
-    def identity(n_columns: int) -> Standardiser:
-        """Leave data as they are."""
-        return Standardiser(np.zeros(n_columns), np.ones(n_columns), 0.0, 1.0)
+    def identity(n_columns: int, ignored: NDArray[np.bool_] | None = None) -> Standardiser:
+        """Leave data as they are, but for columns to ignore."""
+        none = np.zeros(n_columns, dtype=bool)
+        return Standardiser(np.zeros(n_columns), np.ones(n_columns), 0.0, 1.0, none if ignored is None else ignored)
 
     def inputs(self, X: NDArray[np.floating]) -> Array:
         """Standardised inputs, float64 and row-major."""
-        return np.ascontiguousarray((X.astype(np.float64, copy=False) - self.x_mean) / self.x_scale)
+        standardised = np.ascontiguousarray((X.astype(np.float64, copy=False) - self.x_mean) / self.x_scale)
+        standardised[:, self.ignored] = 0.0
+        return standardised
 
     def target(self, y: NDArray[np.floating]) -> Array:
         """Standardised target, float64."""

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from certgp.data import Chunk, RowSource
 from certgp.engines.base import Summable
+from certgp.errors import InvalidInputError
 
 T = TypeVar("T", bound=Summable)
 _CHUNK_NUMBERS = (
@@ -29,6 +30,11 @@ class LocalEngine:
     """
 
     chunk_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        rows = self.chunk_rows
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+            raise InvalidInputError(f"chunk_rows must be a positive whole number or None, found {rows!r}")
 
     def fold(self, task: Callable[[Chunk], T], source: RowSource, rank: int) -> T:
         """sum over chunks of task(chunk)."""

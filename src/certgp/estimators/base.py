@@ -14,13 +14,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from certgp.data import Standardiser
 from certgp.engines.local import default_chunk_rows
 from certgp.errors import InvalidInputError
-from certgp.estimators.validation import warn_about_constants
+from certgp.estimators.validation import (
+    check_count,
+    check_fraction,
+    checked_inputs,
+    checked_rows,
+    numbers,
+    warn_about_constants,
+)
 from certgp.gp import GaussianProcess
 from certgp.gp.process import check_dense
 from certgp.guarantees import Certificate, RankCurve
@@ -46,12 +53,22 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn hyper-parameters from all rows and condition on them. X (N, D), y (N,)."""
+        before = dict(self.__dict__)
+        try:
+            return self._fit(X, y)
+        except BaseException:  # a refused or interrupted fit leaves the estimator as it was, fitted or not
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         self._check_parameters()
-        rows, target = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True, ensure_min_samples=2)
-        warn_about_constants(rows, target, getattr(self, "feature_names_in_", None))
-        self._standardiser = (
-            Standardiser.fit(rows, target) if self.standardize else Standardiser.identity(rows.shape[1])
-        )
+        self.__dict__.pop("target_name_", None)
+        rows, target = checked_rows(self, X, y, ensure_min_samples=2)
+        warn_about_constants(rows, target, getattr(self, "feature_names_in_", None), self.standardize)
+        fitted = Standardiser.fit(rows, target)
+        unscaled = Standardiser.identity(rows.shape[1], fitted.ignored)
+        self._standardiser = fitted if self.standardize else unscaled
         self._process, outcome = self._fit_process(rows, target)
         self._publish(outcome)
         return self
@@ -60,7 +77,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         """Condition on further rows; hyper-parameters, features and standardisation stay. The first call is ``fit``."""
         if not hasattr(self, "_process"):
             return self.fit(X, y)
-        rows, target = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True, reset=False)
+        rows, target = checked_rows(self, X, y, reset=False)
         self._process = self._extend_process(rows, target)
         self.log_marginal_likelihood_ = self.log_marginal_likelihood()
         return self
@@ -86,7 +103,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike) -> Array:
         """Quantiles of the predictive distribution of y: (n, number of quantiles)."""
-        levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
+        levels = np.atleast_1d(numbers("quantiles", quantiles, "lie strictly between 0 and 1"))
         if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
             raise InvalidInputError(f"quantiles must lie strictly between 0 and 1, found {quantiles!r}")
         mean, variance = self._moments(self._validated(X))
@@ -95,13 +112,13 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends, each (n,), of the central interval that holds a new y with probability ``coverage``."""
-        if not 0.0 < coverage < 1.0:
-            raise InvalidInputError(f"coverage must lie strictly between 0 and 1, found {coverage!r}")
-        ends = self.predict_quantiles(X, [0.5 - coverage / 2, 0.5 + coverage / 2])
+        half = 0.5 * check_fraction("coverage", coverage)
+        ends = self.predict_quantiles(X, [0.5 - half, 0.5 + half])
         return ends[:, 0], ends[:, 1]
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0, include_noise: bool = True) -> Array:
         """Joint draws at the rows of X: (n, n_samples)."""
+        check_count("n_samples", n_samples)
         rows = self._validated(X)
         source = torch.Generator().manual_seed(int(check_random_state(random_state).randint(2**31 - 1)))
         draws = self._process.sample(self._tensor(rows), n_samples, source)
@@ -112,7 +129,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def nlpd(self, X: ArrayLike, y: ArrayLike) -> float:
         """Mean negative log predictive density of y (n,) at X (n, D), in the units of y; lower is better."""
-        rows, target = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True, reset=False)
+        check_is_fitted(self)
+        rows, target = checked_rows(self, X, y, reset=False)
         mean, variance = self._moments(rows)
         total = variance + self.noise_variance_
         return float(np.mean(0.5 * (np.log(2.0 * np.pi * total) + np.square(target - mean) / total)))
@@ -184,8 +202,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def _validated(self, X: ArrayLike) -> NDArray[np.floating]:
         check_is_fitted(self)
-        rows: NDArray[np.floating] = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return rows
+        return checked_inputs(self, X)
 
     def _tensor(self, rows: NDArray[np.floating]) -> Tensor:
         return torch.from_numpy(self._standardiser.inputs(rows))

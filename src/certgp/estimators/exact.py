@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from certgp.data import Chunk
-from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError
+from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError, warn_user
 from certgp.estimators.base import GPRegressor, unoptimised
 from certgp.estimators.validation import StartingValues, check_count, starting_values
 from certgp.features.base import LOG_SCALE_BOUNDS
@@ -115,7 +114,7 @@ class ExactGP(GPRegressor):
         objective = ExactObjective(start.kernel, rows, ratio, DEFAULT_NOISE_RATIO_BOUNDS, LOG_SCALE_BOUNDS)
         outcome = minimise(objective, max_iter=self.max_iter, rank=len(rows.y), callbacks=self._observers())
         if not outcome.converged and not outcome.stopped:
-            warnings.warn(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning, stacklevel=4)
+            warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
         kernel, noise = objective.solution()
         return ExactProcess(kernel, rows.X, rows.y, noise), outcome
 

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from certgp.data import ArraySource
 from certgp.estimators.low_rank import LowRankRegressor, Plan
-from certgp.estimators.validation import OBJECTIVES, VARIANCES, check_choice, check_minorising, starting_values
+from certgp.estimators.validation import (
+    OBJECTIVES,
+    VARIANCES,
+    capped_rank,
+    check_choice,
+    check_minorising,
+    starting_values,
+)
 from certgp.features import FourierMap
 from certgp.features.spectral import SAMPLINGS, DataSummary, spectral_design
 from certgp.gp import LowRankModel
@@ -91,14 +100,18 @@ class FourierGP(LowRankRegressor):
         check_minorising("variance", self.variance, "dtc", VARIANCES, "FourierGP")
         check_choice("sampling", self.sampling, ("auto", *SAMPLINGS))
 
+    def _usable_rank(self, X: NDArray[np.floating]) -> int:
+        return capped_rank(self.rank, X, self.cap_rank, multiple=2)
+
     def _plan(self, source: ArraySource, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         D = source.n_columns
         start = starting_values(self, self._standardiser, float(np.sqrt(D)))
         rows = source.sample(_DESIGN_ROWS, rng).X / start.kernel.length_scale
         data = DataSummary(rows, source.n_rows, start.noise_variance / float(start.kernel.signal_variance))
         sampling = "orthogonal" if self.sampling == "auto" else self.sampling
-        design = spectral_design(sampling, start.kernel, max(1, rank // 2), D, rng, data)
+        design = spectral_design(sampling, start.kernel, rank // 2, D, rng, data)
         features = FourierMap(start.kernel, design, learn_frequencies=self.learn_frequencies)
         sample = source.sample(_CLIP_ROWS, rng).X
         transform = Clip.at_quantiles(sample, _CLIP_TAIL) if self.winsorize else Identity(D)
-        return Plan(LowRankModel(transform, features), [Stage(source, max_iter)], start)
+        model = LowRankModel(transform, features)
+        return Plan(model, [Stage(source, max_iter, partial(self._starting_scale, model, source, rng))], start)

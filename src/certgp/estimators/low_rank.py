@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,10 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from certgp.data import ArraySource, Chunk
-from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError
+from certgp.data import ArraySource, Chunk, ChunkSource
+from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError, warn_user
 from certgp.estimators.base import GPRegressor, unoptimised
 from certgp.estimators.validation import (
     DTYPES,
@@ -26,6 +25,7 @@ from certgp.estimators.validation import (
     check_choice,
     check_count,
     check_engine,
+    checked_rows,
     generator,
 )
 from certgp.features import FeatureMap
@@ -42,10 +42,11 @@ from certgp.guarantees import (
     pointwise_bounds,
 )
 from certgp.kernels import Kernel
-from certgp.training import OptimisationResult, Stage, run_stages
+from certgp.training import OptimisationResult, Stage, choose_starting_scale, run_stages
 from certgp.training.objective import fold_feature_statistics
 from certgp.transforms import Identity
 
+_START_ROWS = 2_000
 _REFERENCE_FACTOR = 4  # default reference rank, in multiples of the model's
 
 
@@ -104,6 +105,11 @@ class LowRankRegressor(GPRegressor):
             check_count("reference_rank", reference_rank or _REFERENCE_FACTOR * self.rank_),
             generator(self.random_state),
         )
+        if not result.model_statistics.close_to(process.statistics):
+            raise NotCertifiableError(
+                "these rows are not the ones the model was conditioned on (X or y changed after fit, or others were "
+                "given); pass the original ones as certify(rows=(X, y))"
+            )
         return self._with_predictions(result.certificate, X, result.reference, result.statistics)
 
     def _with_predictions(
@@ -138,7 +144,7 @@ class LowRankRegressor(GPRegressor):
 
     def _rows_for_certificate(self, rows: tuple[ArrayLike, ArrayLike] | None) -> ArraySource:
         if rows is not None:
-            X, y = validate_data(self, *rows, dtype=[np.float64, np.float32], y_numeric=True, reset=False)
+            X, y = checked_rows(self, *rows, reset=False)
         elif self._training_rows is not None:
             X, y = self._training_rows
         else:
@@ -180,7 +186,7 @@ class LowRankRegressor(GPRegressor):
         self, X: NDArray[np.floating], y: NDArray[np.floating]
     ) -> tuple[LowRankProcess, OptimisationResult]:
         self._training_rows = (X, y)
-        rank = capped_rank(self.rank, X, self.cap_rank)
+        rank = self._usable_rank(X)
         source = self._source(X, y)
         plan = self._plan(source, rank, self.max_iter, generator(self.random_state))
         learn = self.optimize and not source.target_is_constant
@@ -192,13 +198,24 @@ class LowRankRegressor(GPRegressor):
             signal, noise = best.signal_variance, best.noise_variance
         return LowRankProcess(plan.model.requires_grad_(False), stats, signal, noise, self.variance), outcome
 
+    def _usable_rank(self, X: NDArray[np.floating]) -> int:
+        """The rank asked for, as far as these rows can carry it."""
+        return capped_rank(self.rank, X, self.cap_rank)
+
+    def _starting_scale(self, model: LowRankModel, source: ArraySource, rng: np.random.Generator) -> None:
+        """Look for length-scales at which the model explains something, unless the user gave them."""
+        if self.length_scale is not None or isinstance(self.kernel, Kernel):
+            return
+        rows = ChunkSource(source.sample(_START_ROWS, rng))
+        choose_starting_scale(model, rows, check_engine(self.engine), self.objective, DEFAULT_NOISE_RATIO_BOUNDS)
+
     def _train(self, plan: Plan) -> OptimisationResult:
         engine = check_engine(self.engine)
         outcome = run_stages(
             plan.model, plan.stages, engine, self.objective, DEFAULT_NOISE_RATIO_BOUNDS, self._observers()
         )
         if not outcome.converged and not outcome.stopped:
-            warnings.warn(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning, stacklevel=4)
+            warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
         return outcome
 
     def _source(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> ArraySource:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from certgp.data import ArraySource, Chunk, ChunkSource, RowSource
 from certgp.errors import InvalidInputError
 from certgp.estimators.low_rank import LowRankRegressor, Plan, input_moments
-from certgp.estimators.validation import check_choice, check_count, check_engine, starting_values
+from certgp.estimators.validation import check_choice, check_count, check_engine, per_dimension, starting_values
 from certgp.features import MercerMap
 from certgp.features.mercer import INDEX_SETS
 from certgp.gp import LowRankModel
@@ -26,8 +26,11 @@ _START_LENGTH_SCALE = 2.4  # eps = .3 in the paper's parametrisation
 _AUTO_DIMENSION = 4
 _INITIAL_ROWS = 10_000
 _WARM_ROWS = 4_000  # twice as many above 40,000 rows
-_WARM_ROUNDS = 4  # how often the index set is chosen anew on the subsample
-_FULL_ROUNDS = 2  # and on all rows
+_FIRST_SHARE, _WARM_SHARE, _WARM_ROUNDS = (
+    0.15,
+    0.1,
+    4,
+)  # of max_iter: start, rounds on the subsample; all rows get the rest
 
 
 class MercerGP(LowRankRegressor):
@@ -49,7 +52,7 @@ class MercerGP(LowRankRegressor):
     length_scale, signal_variance, noise_variance : starting values in the units of the data, kept when
         ``optimize=False``. Signal variance and noise are optimised in closed form, so with ``optimize=True`` their
         starting values do not matter.
-    max_iter : optimiser iterations on all rows; a warm start on a subsample comes before them
+    max_iter : optimiser iterations in all, about half of them on a subsample where there are many rows
     standardize : centre and scale X and y inside; results are in the user's units either way
     dtype : "float64", or "float32" features with float64 sums
     engine : "local" or an engine object
@@ -73,7 +76,7 @@ class MercerGP(LowRankRegressor):
         signal_variance: float | None = None,
         noise_variance: float | None = None,
         optimize: bool = True,
-        max_iter: int = 100,
+        max_iter: int = 200,
         standardize: bool = True,
         dtype: str = "float64",
         engine: Any = "local",
@@ -129,11 +132,11 @@ class MercerGP(LowRankRegressor):
         size = _WARM_ROWS * (2 if source.n_rows > 40_000 else 1)
         warm: RowSource = ChunkSource(source.sample(size, rng)) if source.n_rows > 1.5 * size else source
         choose = partial(self._choose_indices, model, rank, rng)
-        return [
-            Stage(warm, 30),
-            *[Stage(warm, 20, partial(choose, warm)) for _ in range(_WARM_ROUNDS)],
-            *[Stage(source, -(-max_iter // _FULL_ROUNDS), partial(choose, source)) for _ in range(_FULL_ROUNDS)],
-        ]
+        first = Stage(warm, round(_FIRST_SHARE * max_iter), partial(self._starting_scale, model, source, rng))
+        middle = [Stage(warm, round(_WARM_SHARE * max_iter), partial(choose, warm)) for _ in range(_WARM_ROUNDS)]
+        left = max_iter - first.max_iter - sum(stage.max_iter for stage in middle)
+        last = [Stage(source, share, partial(choose, source)) for share in (left // 2, left - left // 2)]
+        return [stage for stage in (first, *middle, *last) if stage.max_iter > 0]
 
     def _choose_indices(self, model: LowRankModel, rank: int, rng: np.random.Generator, source: RowSource) -> None:
         if self.index_set == "greedy":
@@ -149,7 +152,9 @@ class MercerGP(LowRankRegressor):
             return None if n_columns <= _AUTO_DIMENSION else _AUTO_DIMENSION
         wanted = check_count("projection", self.projection)
         if wanted > n_columns:
-            raise InvalidInputError(f"projection={wanted} is more than the {n_columns} column(s) of X")
+            raise InvalidInputError(
+                f"projection={wanted} is more than the {n_columns} column(s) of X; use at most {n_columns}, or None"
+            )
         return wanted
 
     def _input_scales(self, transform: Transform, sample: Chunk) -> NDArray[np.float64]:
@@ -157,9 +162,7 @@ class MercerGP(LowRankRegressor):
         if self.input_scale is None:
             spread = transform(sample.X).detach().std(0, correction=0).numpy()
             return np.where(spread > 0, spread, 1.0)
-        given = np.broadcast_to(np.asarray(self.input_scale, dtype=np.float64), (transform.dimension,)).copy()
-        if not (np.isfinite(given).all() and (given > 0).all()):
-            raise InvalidInputError(f"input_scale must be positive and finite, found {self.input_scale!r}")
+        given = per_dimension("input_scale", self.input_scale, transform.dimension)
         return given / self._standardiser.x_scale if isinstance(transform, Identity) else given
 
     def _kernel_units(self) -> NDArray[np.float64]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as serialise
 
 import certgp
+from certgp.data.tables import replacing
 from certgp.errors import ModelFileError
 from certgp.estimators.state import Tensors, build_estimator, dump_estimator
 
@@ -36,14 +35,8 @@ def save(estimator: GPRegressor, path: Path) -> None:
         "checksum": _checksum(tensors, body),
         "model": body,
     }
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        save_file(tensors, temporary, metadata=header)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(path) as temporary:
+        temporary.write_bytes(serialise(tensors, metadata=header))
 
 
 def load(path: str | Path) -> Any:
@@ -68,7 +61,7 @@ def load(path: str | Path) -> Any:
 def _read(path: Path) -> tuple[dict[str, str], Tensors]:
     try:
         with safe_open(path, framework="pt") as file:
-            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+            return file.metadata() or {}, {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a dict)
     except (SafetensorError, OSError, ValueError) as error:
         raise ModelFileError(
             f"{path} is not a readable model file (damaged, truncated or of another kind): {error}"

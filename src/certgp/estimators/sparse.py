@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from certgp.data import ArraySource
 from certgp.errors import InvalidInputError
 from certgp.estimators.low_rank import LowRankRegressor, Plan
-from certgp.estimators.validation import check_choice, starting_values
+from certgp.estimators.validation import check_choice, numbers, one_number, starting_values
 from certgp.features import NystromMap
 from certgp.features.inducing import INDUCING_METHODS, inducing_points
 from certgp.features.nystrom import DEFAULT_JITTER
@@ -89,8 +91,16 @@ class SparseGP(LowRankRegressor):
         super()._check_parameters()
         if isinstance(self.inducing, str):
             check_choice("inducing", self.inducing, INDUCING_METHODS)
-        if not 0 <= self.jitter < 1:
-            raise InvalidInputError(f"jitter must lie in [0, 1), found {self.jitter!r}")
+        if self.dtype == "float32":
+            raise InvalidInputError(
+                "dtype='float32' keeps fewer digits than whitening by inducing points needs; use dtype='float64', or "
+                "MercerGP or FourierGP with float32"
+            )
+        one_number("jitter", self.jitter, "lie in [0, 1)", lambda x: 0.0 <= x < 1.0)
+
+    def _usable_rank(self, X: NDArray[np.floating]) -> int:
+        """Given inducing points decide the rank themselves."""
+        return super()._usable_rank(X) if isinstance(self.inducing, str) else len(self._given_points(X.shape[1]))
 
     def _plan(self, source: ArraySource, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         start = starting_values(self, self._standardiser, 0.5 * float(np.sqrt(source.n_columns)))
@@ -100,13 +110,14 @@ class SparseGP(LowRankRegressor):
         else:
             points = self._given_points(source.n_columns)
         features = NystromMap(start.kernel, points, jitter=self.jitter, learn_inducing=self.learn_inducing)
-        return Plan(LowRankModel(Identity(source.n_columns), features), [Stage(source, max_iter)], start)
+        model = LowRankModel(Identity(source.n_columns), features)
+        return Plan(model, [Stage(source, max_iter, partial(self._starting_scale, model, source, rng))], start)
 
     def _given_points(self, n_columns: int) -> torch.Tensor:
-        points = np.asarray(self.inducing, dtype=np.float64)
-        if points.ndim != 2 or points.shape[1] != n_columns or not np.isfinite(points).all():
-            raise InvalidInputError(
-                f"inducing must be one of {', '.join(INDUCING_METHODS)} or a finite array of shape (r, {n_columns}), "
-                f"found an array of shape {points.shape}"
-            )
+        wanted = f"be one of {', '.join(INDUCING_METHODS)} or a finite array of shape (r, {n_columns})"
+        points = numbers("inducing", self.inducing, wanted)
+        if points.ndim != 2 or points.shape[1] != n_columns or len(points) == 0:
+            raise InvalidInputError(f"inducing must {wanted}, found an array of shape {points.shape}")
+        if not np.isfinite(points).all():
+            raise InvalidInputError(f"inducing must {wanted}, found NaN or infinity in it")
         return torch.from_numpy(self._standardiser.inputs(points))

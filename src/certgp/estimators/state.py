@@ -44,6 +44,7 @@ def dump_estimator(estimator: GPRegressor) -> tuple[Tensors, Values]:
     standardiser = estimator._standardiser
     tensors["standardiser.x_mean"] = torch.from_numpy(standardiser.x_mean.copy())
     tensors["standardiser.x_scale"] = torch.from_numpy(standardiser.x_scale.copy())
+    tensors["standardiser.ignored"] = torch.from_numpy(standardiser.ignored.copy())
     names = getattr(estimator, "feature_names_in_", None)
     values = {
         "estimator": type(estimator).__name__,
@@ -70,6 +71,7 @@ def build_estimator(tensors: Tensors, values: Values) -> GPRegressor:
         tensors["standardiser.x_scale"].numpy(),
         values["y_mean"],
         values["y_scale"],
+        tensors["standardiser.ignored"].numpy(),
     )
     estimator._process = _build_process(tensors, values["process"])
     for name, value in values["fitted"].items():
@@ -151,13 +153,13 @@ def _build_features(state: Tensors, values: Values) -> FeatureMap:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as JSON: kernels by name and numbers, arrays as lists."""
+    """A parameter as JSON: kernels by name and numbers, arrays and frames as lists."""
     if isinstance(value, Kernel):
         scales = value.length_scale.detach().tolist()
-        return {"kernel": value.name, "length_scale": scales, "signal_variance": float(value.signal_variance)}
-    if isinstance(value, (np.ndarray, np.generic, Tensor)):
-        return value.tolist()
-    return list(value) if isinstance(value, tuple) else value
+        return {"kernel": value.name, "length_scale": scales, "signal_variance": float(value.signal_variance.detach())}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return np.asarray(value, dtype=np.float64).tolist()
 
 
 def _revive(value: Any) -> Any:

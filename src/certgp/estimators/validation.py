@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
 
 from certgp.data import Standardiser
 from certgp.engines import Engine, LocalEngine
-from certgp.errors import ConstantDataWarning, InvalidInputError, RankWarning
+from certgp.errors import ConstantDataWarning, InvalidInputError, RankWarning, warn_user
 from certgp.features.transformers import check_rank
 from certgp.kernels import Kernel, kernel_from_name
 
@@ -22,6 +23,7 @@ OBJECTIVES = ("marginal", "elbo")
 VARIANCES = ("dtc", "lowrank")
 DTYPES = {"float64": torch.float64, "float32": torch.float32}
 _DEFAULT_NOISE_RATIO = 0.1
+_FLOATS = [np.float64, np.float32]
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
@@ -36,6 +38,27 @@ def check_count(name: str, value: object, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise InvalidInputError(f"{name} must be a whole number of at least {least}, found {value!r}")
     return int(value)
+
+
+def numbers(name: str, value: Any, requirement: str) -> NDArray[np.float64]:
+    """A float64 array of what was given, or an error that names the argument and what it must be."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must {requirement}, found {value!r}") from error
+
+
+def one_number(name: str, value: Any, requirement: str, holds: Callable[[float], bool]) -> float:
+    """A single number of which ``holds`` is true."""
+    number = numbers(name, value, requirement)
+    if number.ndim > 0 or not holds(float(number)):
+        raise InvalidInputError(f"{name} must {requirement}, found {value!r}")
+    return float(number)
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    return one_number(name, value, "lie strictly between 0 and 1", lambda x: 0.0 < x < 1.0)
 
 
 def check_minorising(name: str, value: object, wanted: str, choices: Sequence[str], model: str) -> str:
@@ -62,36 +85,79 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def warn_about_constants(X: NDArray[np.floating], y: NDArray[np.floating], names: NDArray[np.object_] | None) -> None:
+def checked_rows(
+    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, **options: Any
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """X (N, D) and y (N,) as scikit-learn validates them; float32 stays float32, so a memory map is not copied."""
+    try:
+        rows, target = validate_data(estimator, X, y, dtype=_FLOATS, y_numeric=True, **options)
+        if target.dtype.kind in "US":
+            target = target.astype(np.float64)
+    except ValueError as error:
+        raise _naming_the_words(error, X, y) from error
+    return rows, target
+
+
+def checked_inputs(estimator: BaseEstimator, X: ArrayLike) -> NDArray[np.floating]:
+    """X (n, D) for a fitted estimator."""
+    try:
+        rows: NDArray[np.floating] = validate_data(estimator, X, dtype=_FLOATS, reset=False)
+    except ValueError as error:
+        raise _naming_the_words(error, X, None) from error
+    return rows
+
+
+def _naming_the_words(error: ValueError, X: ArrayLike, y: ArrayLike | None) -> ValueError:
+    """'could not convert string to float' says what was found, not where: name the argument and the column."""
+    if "could not convert" not in str(error):
+        return error
+    if y is not None and not _is_numeric(np.asarray(y)):
+        return InvalidInputError(f"the target y holds words instead of numbers ({error}); encode it as numbers")
+    table = np.asarray(X)
+    names = list(getattr(X, "columns", range(table.shape[1] if table.ndim == 2 else 0)))
+    wordy = [str(name) for j, name in enumerate(names) if not _is_numeric(table[:, j])]
+    return InvalidInputError(
+        f"column(s) {', '.join(wordy)} of X hold words instead of numbers ({error}); encode or drop them"
+    )
+
+
+def _is_numeric(values: NDArray[Any]) -> bool:
+    try:
+        values.astype(np.float64)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def warn_about_constants(
+    X: NDArray[np.floating], y: NDArray[np.floating], names: NDArray[np.object_] | None, centred: bool
+) -> None:
     """Say which columns, or that the target, do not vary."""
     constant = np.flatnonzero([bool((X[:, j] == X[0, j]).all()) for j in range(X.shape[1])])
     if len(constant):
         labels = [str(names[j]) if names is not None else str(j) for j in constant[:10]]
         more = ", ..." if len(constant) > 10 else ""
-        warnings.warn(
-            f"column(s) {', '.join(labels)}{more} of X do not vary and carry no information; they are kept but ignored",
+        warn_user(
+            f"column(s) {', '.join(labels)}{more} of X do not vary and carry no information; they are ignored",
             ConstantDataWarning,
-            stacklevel=3,
         )
     if bool((y == y[0]).all()):
-        warnings.warn(
-            f"the target y does not vary; every prediction will be {y[0]:g}", ConstantDataWarning, stacklevel=3
-        )
+        promise = f"; every prediction will be {y[0]:g}" if centred else f" (it is always {y[0]:g})"
+        warn_user(f"the target y does not vary{promise}", ConstantDataWarning)
 
 
-def capped_rank(rank: object, X: NDArray[np.floating], cap: bool) -> int:
-    """The rank asked for, or the number of distinct rows of X where that is smaller."""
+def capped_rank(rank: object, X: NDArray[np.floating], cap: bool, multiple: int = 1) -> int:
+    """The rank asked for, or the number of distinct rows of X where that is smaller, as a multiple of ``multiple``."""
     wanted = check_rank(rank)
-    if not cap:
-        return wanted
-    distinct = _count_distinct_rows(X, wanted)
-    if distinct < wanted:
-        warnings.warn(
-            f"rank={wanted} is more than the {distinct} distinct row(s) of X; rank {distinct} is used",
-            RankWarning,
-            stacklevel=3,
+    if wanted < multiple:
+        raise InvalidInputError(
+            f"rank must be at least {multiple} for features that come in groups of {multiple}, found {wanted}"
         )
-    return min(wanted, distinct)
+    distinct = _count_distinct_rows(X, wanted) if cap else wanted
+    usable = max(multiple, min(wanted, distinct) // multiple * multiple)
+    if distinct < wanted:
+        warn_user(f"rank={wanted} is more than the {distinct} distinct row(s) of X; rank {usable} is used", RankWarning)
+    return usable
 
 
 def _count_distinct_rows(X: NDArray[np.floating], enough: int) -> int:
@@ -142,7 +208,11 @@ def starting_values(
         signal_variance = float(kernel.signal_variance) if signal_variance is None else signal_variance
     d = len(standardiser.x_scale) if projected_dimension is None else projected_dimension
     units = standardiser.x_scale if projected_dimension is None else np.ones(d)
-    scales = np.full(d, default_length_scale) if length_scale is None else _per_dimension(length_scale, d) / units
+    scales = (
+        np.full(d, default_length_scale)
+        if length_scale is None
+        else per_dimension("length_scale", length_scale, d) / units
+    )
     y_variance = standardiser.y_scale**2
     signal = 1.0 if signal_variance is None else _positive("signal_variance", signal_variance) / y_variance
     noise = (
@@ -153,19 +223,15 @@ def starting_values(
     return StartingValues(family(scales, signal), noise)
 
 
-def _per_dimension(length_scale: Any, dimension: int) -> NDArray[np.float64]:
-    scales = np.asarray(length_scale, dtype=np.float64)
+def per_dimension(name: str, value: Any, dimension: int) -> NDArray[np.float64]:
+    """Positive numbers, one per kernel dimension; a single one serves all."""
+    scales = numbers(name, value, "be positive and finite")
     if scales.ndim > 1 or (scales.ndim == 1 and len(scales) not in (1, dimension)):
-        raise InvalidInputError(
-            f"length_scale has {scales.size} numbers but the kernel works in {dimension} dimension(s)"
-        )
+        raise InvalidInputError(f"{name} has {scales.size} numbers but the kernel works in {dimension} dimension(s)")
     if not (np.isfinite(scales).all() and (scales > 0).all()):
-        raise InvalidInputError(f"length_scale must be positive and finite, found {length_scale!r}")
+        raise InvalidInputError(f"{name} must be positive and finite, found {value!r}")
     return np.broadcast_to(scales, (dimension,)).copy()
 
 
 def _positive(name: str, value: Any) -> float:
-    number = float(value)
-    if not (np.isfinite(number) and number > 0):
-        raise InvalidInputError(f"{name} must be positive and finite, found {value!r}")
-    return number
+    return one_number(name, value, "be positive and finite", lambda x: 0.0 < x < np.inf)

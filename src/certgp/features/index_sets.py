@@ -21,16 +21,17 @@ def optimal_indices(ratios: Sequence[float] | NDArray[np.float64], rank: int) ->
     smaller tuple.
     """
     costs = -np.log(np.asarray(ratios, dtype=np.float64))
-    order = np.argsort(costs, kind="stable")
-    sorted_costs = costs[order]
-    chosen = list(itertools.islice(_cheapest_first(sorted_costs.tolist()), rank))
+    # whole multiples of 1e-10 of the smallest cost: equal eigenvalues tie exactly, however their inputs were rounded
+    whole = [round(cost) for cost in costs / costs.min() * 1e10]
+    order = np.argsort(whole, kind="stable")
+    chosen = list(itertools.islice(_cheapest_first([whole[j] for j in order]), rank))
     indices = np.empty((rank, len(costs)), dtype=np.int64)
     indices[:, order] = np.array(chosen, dtype=np.int64)
     return indices
 
 
-def _cheapest_first(costs: list[float]) -> Iterator[tuple[int, ...]]:
-    heap: list[tuple[float, tuple[int, ...], int]] = [(0.0, (0,) * len(costs), 0)]
+def _cheapest_first(costs: list[int]) -> Iterator[tuple[int, ...]]:
+    heap: list[tuple[int, tuple[int, ...], int]] = [(0, (0,) * len(costs), 0)]
     while True:
         cost, index, last = heapq.heappop(heap)
         yield index

@@ -20,6 +20,7 @@ from certgp.features.index_sets import (
 )
 from certgp.features.tensor_product import PrefixTree, tensor_product
 from certgp.kernels import Kernel, MercerExpansion
+from certgp.kernels.base import positive
 
 INDEX_SETS = ("optimal", "total_degree", "box")
 
@@ -47,7 +48,7 @@ class MercerMap(FeatureMap):
         *,
         dimension: int | None = None,
     ) -> None:
-        scale = torch.as_tensor(input_scale, dtype=torch.float64)
+        scale = positive("input_scale", torch.as_tensor(input_scale, dtype=torch.float64))
         d = dimension or max(scale.numel(), kernel.length_scale.numel())
         super().__init__(kernel, d)
         kernel.mercer(scale)  # a kernel without an expansion refuses here, with its reason

@@ -79,7 +79,7 @@ class MercerFeatures(_FeatureTransformer):
 
     def _build(self, X: Tensor) -> FeatureMap:
         kernel = _kernel("gaussian", self.length_scale, X.shape[1], self.signal_variance)
-        scale = np.broadcast_to(np.asarray(self.input_scale, dtype=np.float64), (X.shape[1],)).copy()
+        scale = _per_column("input_scale", self.input_scale, X.shape[1])
         return MercerMap(kernel, scale, check_rank(self.rank), self.index_set)
 
 
@@ -169,10 +169,14 @@ def check_rank(rank: object) -> int:
 
 
 def _kernel(name: str, length_scale: Scales, dimension: int, signal_variance: float) -> Kernel:
-    scales = np.asarray(length_scale, dtype=np.float64)
+    return kernel_from_name(name)(_per_column("length_scale", length_scale, dimension), signal_variance)
+
+
+def _per_column(name: str, value: Scales, dimension: int) -> NDArray[np.float64]:
+    scales = np.asarray(value, dtype=np.float64)
     if scales.ndim > 1 or (scales.ndim == 1 and scales.shape[0] not in (1, dimension)):
-        raise InvalidInputError(f"length_scale has {scales.size} numbers but X has {dimension} columns")
-    return kernel_from_name(name)(np.broadcast_to(scales, (dimension,)).copy(), signal_variance)
+        raise InvalidInputError(f"{name} has {scales.size} numbers but X has {dimension} columns")
+    return np.broadcast_to(scales, (dimension,)).copy()
 
 
 def _generator(random_state: Any) -> np.random.Generator:

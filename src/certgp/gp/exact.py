@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from certgp.gp.process import GaussianProcess, sample_centred
+from certgp.gp.process import GaussianProcess, check_dense, sample_centred
 from certgp.kernels import Kernel
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower, solve_lower_transposed
 
@@ -81,5 +81,6 @@ class ExactProcess(GaussianProcess):
 
     @torch.no_grad()
     def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        check_dense(X.shape[0], "Draw at fewer rows.")
         mean, _ = self.moments(X)
         return mean[:, None] + sample_centred(self.covariance(X), count, generator)

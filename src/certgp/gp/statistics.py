@@ -53,6 +53,18 @@ class Statistics:
         """Statistics of sf Phi."""
         return Statistics(signal_variance * self.A, math.sqrt(signal_variance) * self.b, self.yty, self.n)
 
+    def close_to(self, other: Statistics, tolerance: float = 1e-6) -> bool:
+        """Are these the statistics of the same data and features, up to rounding?"""
+        if (self.n, self.rank) != (other.n, other.rank):
+            return False
+        gap_A = float((self.A - other.A).abs().max()) <= tolerance * float(other.A.abs().max())
+        gap_b = float((self.b - other.b).abs().max()) <= tolerance * max(float(other.b.abs().max()), other.yty**0.5)
+        return gap_A and gap_b and abs(self.yty - other.yty) <= tolerance * other.yty
+
+    def trailing(self, rank: int) -> Statistics:
+        """Statistics of the last ``rank`` features."""
+        return Statistics(self.A[-rank:, -rank:], self.b[-rank:], self.yty, self.n)
+
     def leading(self, rank: int) -> Statistics:
         """Statistics of the first ``rank`` features."""
         return Statistics(self.A[:rank, :rank], self.b[:rank], self.yty, self.n)

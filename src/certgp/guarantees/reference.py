@@ -30,6 +30,7 @@ class ReferenceResult:
     certificate: Certificate
     reference: FeatureMap
     statistics: Statistics  # of the reference's unit-variance features
+    model_statistics: Statistics  # of the model's, as found in the rows given
 
 
 def reference_features(model: LowRankModel, rows: Tensor, rank: int) -> FeatureMap:
@@ -86,7 +87,7 @@ def certify_through_reference(
         evidence={"reference_rank": m, "half_width": half, "kl_to_reference": centre, "rounding_slack": rounding},
         assumptions=(),
     )
-    return ReferenceResult(certificate, reference, stats)
+    return ReferenceResult(certificate, reference, stats, joint.trailing(model.rank))
 
 
 def _kl_between(gram: Tensor, m: int, noise: float) -> float:

@@ -51,7 +51,9 @@ class Kernel(ABC):
 
     def __repr__(self) -> str:
         scales = np.array2string(self.length_scale.detach().numpy(), precision=4, threshold=8, separator=", ")
-        return f"{type(self).__name__}(length_scale={scales}, signal_variance={float(self.signal_variance):.4g})"
+        return (
+            f"{type(self).__name__}(length_scale={scales}, signal_variance={float(self.signal_variance.detach()):.4g})"
+        )
 
     @abstractmethod
     def correlation(self, X: Tensor, Z: Tensor) -> Tensor:

@@ -77,8 +77,12 @@ def minimise(
     gradient_tolerance: float = 1e-5,
     started: float | None = None,
     offset: int = 0,
+    budget: int | None = None,
 ) -> OptimisationResult:
-    """Minimise from the objective's current parameters; its parameters are set to the best point found."""
+    """Minimise from the objective's current parameters; its parameters are set to the best point found.
+
+    ``budget`` is the number of iterations the user allowed, where this run is one of several that share it.
+    """
     start = np.clip(objective.start(), *np.array(objective.bounds()).reshape(-1, 2).T)
     recorder = _Recorder(objective, callbacks, rank, time.perf_counter() if started is None else started, offset)
     result = minimize(
@@ -91,17 +95,20 @@ def minimise(
         options={"maxiter": max_iter, "maxcor": 20, "ftol": tolerance, "gtol": gradient_tolerance, "maxls": 25},
     )
     value, _ = objective.evaluate(result.x)
-    converged, reason = _verdict(result, recorder, max_iter)
+    if not np.isfinite(value):
+        reason = "the objective is not a finite number where the fit starts; give other starting values"
+        return OptimisationResult(result.x, value, 0, False, reason, False, History())
+    converged, reason = _verdict(result, recorder, budget or max_iter)
     history = History(tuple(recorder.iterations))
     return OptimisationResult(result.x, value, len(history), converged, reason, recorder.stopped_by_callback, history)
 
 
-def _verdict(result: OptimizeResult, recorder: _Recorder, max_iter: int) -> tuple[bool, str]:
+def _verdict(result: OptimizeResult, recorder: _Recorder, budget: int) -> tuple[bool, str]:
     message = str(result.message)
     if recorder.stopped_by_callback:
         return False, "a callback stopped the fit"
     if result.status == 1:
-        return False, f"max_iter={max_iter} iterations were used up; raise max_iter for a better fit"
+        return False, f"max_iter={budget} iterations were used up; raise max_iter for a better fit"
     if "ABNORMAL" in message:
         return (
             False,

@@ -44,6 +44,7 @@ def run_stages(
             callbacks=callbacks,
             started=started,
             offset=len(history),
+            budget=sum(each.max_iter for each in stages),
         )
         history = history + result.history
         if result.stopped:

@@ -27,7 +27,9 @@ class Clip(Transform):
         """Edges at order statistics that leave at most a fraction ``tail`` of the rows of X (n, D) outside a side."""
         ordered = torch.sort(X, dim=0).values
         outside = int(tail * X.shape[0])
-        return Clip(ordered[outside].clone(), ordered[X.shape[0] - 1 - outside].clone())
+        lower, upper = ordered[outside], ordered[X.shape[0] - 1 - outside]
+        margin = 0.01 * (upper - lower)  # so that the edges are no rows of the data
+        return Clip(lower - margin, upper + margin)
 
     @property
     def dimension(self) -> int:

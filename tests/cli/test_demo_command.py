@@ -1,0 +1,65 @@
+"""certgp demo, on small versions of its experiments that are run once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from certgp.experiments import curves, surface
+from certgp.training import Callback, Iteration
+
+
+@pytest.fixture(scope="module")
+def small_results() -> tuple[curves.CurvesResult, surface.SurfaceResult]:
+    return curves.run_curves(n=40, noise=0.1), surface.run_surface(n=1000, rank=25)
+
+
+@pytest.fixture
+def small_demo(monkeypatch, small_results) -> None:
+    def quick_curves(n: int, noise: float) -> curves.CurvesResult:
+        assert (n, noise) == (100, 0.1)
+        return small_results[0]
+
+    def quick_surface(callbacks: tuple[Callback, ...]) -> surface.SurfaceResult:
+        for callback in callbacks:
+            callback(Iteration(1, 0.5, 1.0, 0.1, 25))
+        return small_results[1]
+
+    monkeypatch.setattr(curves, "run_curves", quick_curves)
+    monkeypatch.setattr(surface, "run_surface", quick_surface)
+
+
+@pytest.mark.usefixtures("small_demo")
+def test_scores_are_printed_and_plots_written(certgp):
+    outcome = certgp("demo", "--out", "pictures")
+    assert outcome.code == 0, outcome.err
+    assert outcome.err == ""
+    for words in ("exact GP", "Mercer GP, rank 34", "noise 0.1", "NLPD", "truth in the 95% band"):
+        assert words in outcome.out
+    assert sorted(p.name for p in Path("pictures").iterdir()) == ["curves.png", "history.png", "surface.png"]
+    assert all(p.read_bytes().startswith(b"\x89PNG") for p in Path("pictures").iterdir())
+
+
+@pytest.mark.usefixtures("small_demo")
+def test_json(certgp, small_results):
+    fields = json.loads(certgp("demo", "--json").out)
+    assert fields["curves"]["models"][0]["name"] == "exact GP"
+    assert fields["surface"]["rmse"] == small_results[1].scores.rmse
+    assert fields["surface"]["truth_coverage"] == small_results[1].truth_coverage
+    assert fields["plots"][0] == "certgp-demo/curves.png"
+
+
+@pytest.mark.usefixtures("small_demo")
+def test_without_matplotlib_scores_are_printed_and_the_remedy_named(certgp, monkeypatch):
+    drawing = [name for name in sys.modules if name.split(".")[0] == "matplotlib" or name.startswith("certgp.report.")]
+    for name in drawing:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    outcome = certgp("demo")
+    assert outcome.code == 0
+    assert "NLPD" in outcome.out
+    assert "plots:" not in outcome.out
+    assert outcome.err == "note: no plots without matplotlib; get it with: pip install 'certgp[plots]'\n"
