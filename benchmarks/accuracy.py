@@ -2,8 +2,9 @@
 
     python benchmarks/accuracy.py --data elevators protein --models mercer fourier sparse --ranks 100 --splits 5 --json
 
-The splits are those of the paper's released code: ``train_test_split(X, y, test_size=0.1, random_state=s)``; X and y are
-standardised with the training part, so NLPD and RMSE are in the units of the paper's tables. Nothing is chosen on test rows.
+The splits are those of the paper's released code: ``train_test_split(X, y, test_size=0.1, random_state=s)``; X and y
+are standardised with the training part, so NLPD and RMSE are in the units of the paper's tables. Nothing is chosen on
+test rows.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def test_the_moving_line_never_wraps(monkeypatch):
     terminal = Terminal()
     with redirect_stderr(terminal):
         Console().status("x" * 100)
-    assert shown(terminal) == ["x" * 29]
+    assert shown(terminal) == ["x" * 27]
 
 
 def test_a_fit_on_a_terminal_shows_iterations(tmp_path, capsys):
@@ -139,6 +139,26 @@ def test_errors_of_the_program_keep_their_traceback(certgp, train, monkeypatch):
     monkeypatch.setattr(fit, "check_model_options", broken)
     with pytest.raises(ZeroDivisionError, match="a bug"):
         certgp("fit", train, "--target", "price", "--out", "m")
+
+
+def test_a_traceback_does_not_share_its_line(train, monkeypatch):
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(fit, "_target", broken)
+    terminal = Terminal()
+    with redirect_stderr(terminal), pytest.raises(ZeroDivisionError):
+        main(["fit", str(train), "--target", "price", "--out", str(train.parent / "m")])
+    assert shown(terminal) == [""]
+
+
+def test_an_echoed_control_c_is_wiped_away():
+    console, terminal = Console(), Terminal()
+    with redirect_stderr(terminal):
+        console.status("fitting")
+        terminal.write("^C")
+        console.notice("interrupted")
+    assert shown(terminal) == ["interrupted", ""]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["predict", "--help"], ["demo", "--help"]])

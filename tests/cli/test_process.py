@@ -40,6 +40,15 @@ def test_bad_input_is_one_line_and_code_2(tmp_path):
     assert failed.stderr == "error: gone.csv does not exist; check the path\n"
 
 
+@pytest.mark.parametrize(("given", "expected"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_idle_threads_sleep_unless_the_user_says_otherwise(given, expected):
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    environment |= {"OMP_WAIT_POLICY": given} if given else {}
+    code = "import os\nfrom certgp.cli.main import main\nmain(['fit'])\nprint(os.environ['OMP_WAIT_POLICY'])"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == expected
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["--version"], ["fit"]])
 def test_help_and_usage_errors_import_nothing_heavy(arguments):
     code = (

@@ -120,6 +120,13 @@ def test_dropped_columns_are_not_inputs(certgp, tmp_path):
     assert json.loads(fitted.out)["columns"] == ["a"]
 
 
+def test_iterations_can_be_limited(certgp, train):
+    arguments = ["--target", "price", "--method", "exact", "--max-iter", 2, "--out", "m", "--json"]
+    outcome = certgp("fit", train, *arguments)
+    assert json.loads(outcome.out)["n_iter"] == 2
+    assert "warning: the fit stopped before it converged" in outcome.err
+
+
 def test_the_same_seed_gives_the_same_model(certgp, train):
     outputs = []
     for name in ("m1", "m2"):

@@ -117,7 +117,7 @@ def test_hyper_parameters_are_positive_numbers(cls, name, value):
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_hyper_parameters_are_not_words(name):
-    assert_mentions(refusal(ExactGP, **{name: "long"}), f"{name} must be numeric", "found 'long'")
+    assert_mentions(refusal(ExactGP, **{name: "long"}), f"{name} must be positive and finite", "found 'long'")
 
 
 @every_estimator
@@ -148,7 +148,7 @@ def test_projection_to_more_dimensions_than_columns_says_what_to_do():
 
 @pytest.mark.parametrize("input_scale", [0.0, -1.0, np.nan, [1.0, -1.0], "wide"], ids=repr)
 def test_input_scale(input_scale):
-    assert_mentions(refusal(MercerGP, input_scale=input_scale), "input_scale must be", repr(input_scale))
+    assert_mentions(refusal(MercerGP, input_scale=input_scale), "input_scale must be positive", repr(input_scale))
 
 
 def test_input_scales_of_another_number_than_the_columns():
@@ -157,19 +157,19 @@ def test_input_scales_of_another_number_than_the_columns():
 
 @pytest.mark.parametrize("jitter", [-1e-6, 1.0, np.nan, None, "small"], ids=repr)
 def test_jitter(jitter):
-    assert_mentions(refusal(SparseGP, jitter=jitter), "jitter must be", f"found {jitter!r}")
+    assert_mentions(refusal(SparseGP, jitter=jitter), "jitter must lie in [0, 1)", f"found {jitter!r}")
 
 
 @pytest.mark.parametrize("shape", [(5, 1), (5, 3), (5,), (), (2, 5, 2), (0, 2)], ids=str)
 def test_inducing_points_of_another_shape(shape):
     text = refusal(SparseGP, inducing=np.ones(shape))
-    assert_mentions(text, "inducing must be one of greedy, kmeans or an array of shape (r, 2)", f"shape {shape}")
+    assert_mentions(text, "inducing must be one of greedy, kmeans or a finite array of shape (r, 2)", f"shape {shape}")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf], ids=repr)
 def test_inducing_points_that_are_not_finite(value):
     text = refusal(SparseGP, inducing=np.array([[0.0, 1.0], [value, 1.0]]))
-    assert_mentions(text, "inducing", "must be finite")
+    assert_mentions(text, "inducing must be", "finite")
     assert re.search("NaN|infinit", text), (
         f"{text!r} names the shape, which is right, and not the numbers, which are not"
     )
@@ -193,15 +193,13 @@ def test_std_and_covariance_together(fitted):
 @pytest.mark.parametrize("quantiles", [0.0, 1.0, -0.1, 1.5, [0.5, 1.0], [0.1, np.nan], [[0.1]], "half"], ids=repr)
 def test_quantiles(fitted, quantiles):
     text = error_of(lambda: fitted.predict_quantiles(X, quantiles), InvalidInputError)
-    rule = "numeric" if isinstance(quantiles, str) else "strictly between 0 and 1"
-    assert_mentions(text, "quantiles must", rule, repr(quantiles))
+    assert_mentions(text, "quantiles must lie strictly between 0 and 1", repr(quantiles))
 
 
 @pytest.mark.parametrize("coverage", [0.0, 1.0, -0.5, 95, np.nan, "wide", None], ids=repr)
 def test_coverage(fitted, coverage):
     text = error_of(lambda: fitted.predict_interval(X, coverage), InvalidInputError)
-    rule = "numeric" if isinstance(coverage, str) else "strictly between 0 and 1"
-    assert_mentions(text, "coverage must", rule, repr(coverage))
+    assert_mentions(text, "coverage must lie strictly between 0 and 1", repr(coverage))
 
 
 @pytest.mark.parametrize("n_samples", [-1, 0, 1.5, "two"], ids=repr)

@@ -14,7 +14,7 @@ SEEDS = range(20)
 TRAIN, TEST = 120, 300
 LENGTH_SCALE, SIGNAL, NOISE = 0.7, 1.6, 0.15
 OPTIONS = {
-    MercerGP: {"rank": 25},
+    MercerGP: {"rank": 20},
     FourierGP: {"rank": 100, "sampling": "sobol"},
     SparseGP: {"rank": 25},
     ExactGP: {},

@@ -171,7 +171,7 @@ def test_verbose_prints_a_line_per_iteration(cls, capsys):
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
 def test_float32_features_are_close_to_float64(cls, optimize):
-    rows, target = problem(1_000)
+    rows, target = problem(400)
     options = {"length_scale": (1.1, 1.5), "optimize": optimize}
     single, double = (small(cls, dtype=t, **options).fit(rows, target) for t in ("float32", "float64"))
     for a, b in zip(single.predict(rows, True), double.predict(rows, True), strict=True):
@@ -216,6 +216,13 @@ def test_a_given_input_scale_is_not_learned():
     features = model._process.model.features
     assert isinstance(features, MercerMap)
     np.testing.assert_allclose(features.log_input_scale.exp(), [1.5, 2.5])
+
+
+def test_winsorised_inputs_change_nothing_inside_the_data_and_stand_still_outside():
+    boxed, free = (small(FourierGP, winsorize=on, optimize=False).fit(X, Y) for on in (True, False))
+    np.testing.assert_allclose(boxed.predict(X), free.predict(X), rtol=1e-12)
+    np.testing.assert_allclose(boxed.predict(X + 1e3), boxed.predict(X + 1e6), rtol=1e-12)
+    assert not np.allclose(free.predict(X + 1e3), free.predict(X + 1e6))
 
 
 def test_noise_of_clean_data_stays_above_a_floor_and_predictions_finite():

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     console.status("fitting three models to a curve")
     curves = run_curves(n=_POINTS, noise=_NOISE)
-    console.status("simulating a surface")
+    console.status("fitting 180,000 rows of a surface")
     surface = run_surface(callbacks=(console.iteration,))
     console.status("drawing")
     plots = _save_plots(curves, surface, arguments.out, console)

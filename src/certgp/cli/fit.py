@@ -40,6 +40,9 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--method", choices=METHODS, default="mercer", help="kind of model (default: mercer)")
     parser.add_argument("--rank", metavar="N", type=positive_int, help=f"number of features (default: {DEFAULT_RANK})")
     parser.add_argument("--kernel", choices=KERNELS, default="gaussian", help="covariance function (default: gaussian)")
+    parser.add_argument(
+        "--max-iter", metavar="N", type=positive_int, help="most iterations (default: the method's own)"
+    )
     parser.add_argument("--seed", metavar="S", type=seed, default=0, help="seed of all random choices (default: 0)")
     parser.add_argument(
         "--drop", metavar="COL", action="append", default=[], help="column to leave out; may be repeated"
@@ -72,7 +75,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     train, test = _split_rows(len(y), arguments.test_fraction, arguments.seed)
 
     console.status("fitting")
-    model = build_model(arguments.method, arguments.kernel, arguments.rank, arguments.seed, [console.iteration])
+    model = build_model(
+        arguments.method, arguments.kernel, arguments.rank, arguments.seed, [console.iteration], arguments.max_iter
+    )
     started = time.perf_counter()
     fit_named(model, inputs.values[train], y[train], inputs.names, target)
     seconds = time.perf_counter() - started

@@ -27,15 +27,28 @@ def check_model_options(method: str, kernel: str, rank: int | None) -> None:
         raise InvalidInputError("--method exact has no rank; leave --rank out or choose another --method")
 
 
-def build_model(method: str, kernel: str, rank: int | None, seed: int, callbacks: Sequence[Callback]) -> GPRegressor:
-    """An unfitted estimator."""
+def build_model(
+    method: str,
+    kernel: str,
+    rank: int | None,
+    seed: int,
+    callbacks: Sequence[Callback] = (),
+    max_iter: int | None = None,
+) -> GPRegressor:
+    """An unfitted estimator; without ``max_iter`` each method keeps its own default."""
+    model = _unfitted(method, kernel, DEFAULT_RANK if rank is None else rank, seed, callbacks)
+    if max_iter is not None:
+        model.set_params(max_iter=max_iter)
+    return model
+
+
+def _unfitted(method: str, kernel: str, rank: int, seed: int, callbacks: Sequence[Callback]) -> GPRegressor:
     from certgp.estimators import ExactGP, FourierGP, MercerGP, SparseGP
 
-    features = DEFAULT_RANK if rank is None else rank
     if method == "mercer":
-        return MercerGP(features, kernel=kernel, random_state=seed, callbacks=callbacks)
+        return MercerGP(rank, kernel=kernel, random_state=seed, callbacks=callbacks)
     if method == "fourier":
-        return FourierGP(features, kernel=kernel, random_state=seed, callbacks=callbacks)
+        return FourierGP(rank, kernel=kernel, random_state=seed, callbacks=callbacks)
     if method == "sparse":
-        return SparseGP(features, kernel=kernel, random_state=seed, callbacks=callbacks)
+        return SparseGP(rank, kernel=kernel, random_state=seed, callbacks=callbacks)
     return ExactGP(kernel=kernel, random_state=seed, callbacks=callbacks)

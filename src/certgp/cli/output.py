@@ -39,9 +39,9 @@ class Console:
         """Replace the moving line; it exists on a terminal only, and an empty text removes it."""
         if not sys.stderr.isatty():
             return
-        text = text[: max(10, shutil.get_terminal_size().columns - 1)]  # a line that wraps could not be taken back
+        text = text[: max(10, shutil.get_terminal_size().columns - 3)]  # a line that wraps could not be taken back
         if text or self._status:
-            blank = " " * len(self._status)
+            blank = " " * (len(self._status) + 2)  # the terminal may have added ^C
             sys.stderr.write(f"\r{blank}\r{text}")
             sys.stderr.flush()
         self._status = text

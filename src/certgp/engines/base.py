@@ -21,5 +21,9 @@ T = TypeVar("T", bound=Summable)
 class Engine(Protocol):
     """Runs a pure task on every chunk of a source and merges the results."""
 
+    @property
+    def in_process(self) -> bool:
+        """Do tasks run one after the other in this process, so that they may leave tensors behind?"""
+
     def fold(self, task: Callable[[Chunk], T], source: RowSource, rank: int) -> T:
         """sum over chunks of task(chunk); ``rank`` tells how wide a row's result is, so that a chunk stays bounded."""

@@ -36,6 +36,11 @@ class LocalEngine:
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
             raise InvalidInputError(f"chunk_rows must be a positive whole number or None, found {rows!r}")
 
+    @property
+    def in_process(self) -> bool:
+        """Tasks run here, one after the other."""
+        return True
+
     def fold(self, task: Callable[[Chunk], T], source: RowSource, rank: int) -> T:
         """sum over chunks of task(chunk)."""
         chunks = source.chunks(self.chunk_rows or default_chunk_rows(rank))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -39,5 +39,26 @@ class FourierMap(FeatureMap):
     def basis(self, X: Tensor) -> Tensor:
         scaled = (self.frequencies / self.log_length_scale.exp()).to(X.dtype)
         angle = scaled @ X.mT  # feature-major (m, n): long contiguous rows for cos and sin
-        amplitude = self.amplitudes.to(X.dtype)[:, None]
-        return torch.cat([amplitude * angle.cos(), amplitude * angle.sin()]).mT
+        waves: Tensor = _Waves.apply(angle, self.amplitudes.to(X.dtype))  # type: ignore[no-untyped-call]
+        return waves.mT
+
+
+class _Waves(torch.autograd.Function):
+    """[a cos(theta); a sin(theta)], (2m, n), from theta (m, n) and a (m,): one array, and its own derivative."""
+
+    @staticmethod
+    def forward(ctx: Any, angle: Tensor, amplitude: Tensor) -> Tensor:
+        m, n = angle.shape
+        waves = angle.new_empty((2 * m, n))
+        torch.cos(angle, out=waves[:m])
+        torch.sin(angle, out=waves[m:])
+        waves.view(2, m, n).mul_(amplitude[:, None])
+        ctx.save_for_backward(waves)
+        return waves
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        (waves,), (G,) = ctx.saved_tensors, grad_outputs
+        m = waves.shape[0] // 2
+        by_angle = G[m:] * waves[:m]
+        return by_angle.addcmul_(G[:m], waves[m:], value=-1.0), None

@@ -16,14 +16,13 @@ from certgp.features.index_sets import IndexSet
 class PrefixTree:
     """How to build prod_j H_j[k_j] for all multi-indices of a set with one product per distinct prefix.
 
-    Dimensions are visited by increasing top degree, which keeps the early levels small. At level l, node i is
-    ``parent[l][i]`` of the level before times function ``degree[l][i]`` of dimension ``order[l]``; the last level is
-    the index set itself, in its own order.
+    Dimensions are visited by increasing top degree, which keeps the early levels small. Node i of level l is its parent
+    at the level before times a function of dimension ``order[l]``; the last level is the index set, in its own order.
     """
 
     order: tuple[int, ...]
-    degree: tuple[Tensor, ...]
-    parent: tuple[Tensor, ...]
+    degree: tuple[Tensor, ...]  # per level: the degree of each node
+    parent: tuple[Tensor, ...]  # per level from the second on: the parent of each node
     counts: tuple[int, ...]  # functions needed per dimension, in the original order of dimensions
 
     @staticmethod

@@ -113,12 +113,4 @@ def kernel_from_name(name: str) -> type[Kernel]:
     return KERNELS[name]
 
 
-def centred_squared_distance(X: Tensor, Z: Tensor) -> Tensor:
-    """|x_i - z_j|^2 (n, m) by one matrix product; centring first keeps the cancellation at the scale of the spread."""
-    centre = Z.detach().mean(0)
-    X, Z = X - centre, Z - centre
-    squared = X.square().sum(1)[:, None] + Z.square().sum(1) - 2.0 * (X @ Z.mT)
-    return squared.clamp_min(0.0)
-
-
 LOG_2PI = math.log(2.0 * math.pi)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import numpy as np
 import torch
@@ -16,6 +18,9 @@ from certgp.gp.exact import ExactProfile, profile_exact_evidence
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS, Profile, profile_evidence
 from certgp.kernels import Kernel
 from certgp.training.parameters import Array, ParameterVector
+
+_KEPT_BYTES = 1 << 30
+_KEPT_COPIES = 3  # arrays of the size of the features that a graph holds
 
 
 class Objective(ABC):
@@ -66,6 +71,8 @@ class LowRankObjective(Objective):
         self.objective = objective
         self.noise_bounds = noise_bounds
         self.parameters = ParameterVector(model)
+        # where the features of all rows fit, the second fold need not compute them again
+        self._keep = engine.in_process and _KEPT_COPIES * 8 * source.n_rows * model.rank <= _KEPT_BYTES
 
     def start(self) -> Array:
         return self.parameters.get()
@@ -85,9 +92,10 @@ class LowRankObjective(Objective):
 
     def evaluate(self, values: Array) -> tuple[float, Array]:
         self.parameters.set(values)
-        raw = self.raw_statistics()
+        kept: list[tuple[Tensor, Tensor]] = []
+        raw = self._kept_statistics(kept) if self._keep else self.raw_statistics()
         value, by_gram, by_projection, direct = self._through_mixing(raw)
-        pulled = self._pull_back(by_gram, by_projection)
+        pulled = self._pull_back(by_gram, by_projection, kept)
         gradient = ParameterVector.flatten([a + b for a, b in zip(direct, pulled.tensors, strict=True)])
         return value / raw.n, gradient / raw.n
 
@@ -108,22 +116,38 @@ class LowRankObjective(Objective):
         direct = [z if g is None else g for z, g in zip(zeros, grads, strict=True)]
         return p.value, by_gram, by_projection, direct
 
-    def _pull_back(self, by_gram: Tensor, by_projection: Tensor) -> _GradientSum:
+    def _kept_statistics(self, kept: list[tuple[Tensor, Tensor]]) -> Statistics:
+        """Fold 1 that leaves each chunk's features, with their graph, and targets in ``kept``."""
+
+        def task(chunk: Chunk) -> Statistics:
+            with torch.enable_grad():
+                basis = self.model.basis(chunk.X)
+            kept.append((basis, chunk.y))
+            return Statistics.of(basis.detach(), chunk.y)
+
+        return self.engine.fold(task, self.source, self.model.rank)
+
+    def _pull_back(self, by_gram: Tensor, by_projection: Tensor, kept: list[tuple[Tensor, Tensor]]) -> _GradientSum:
         """Fold 2: sum over chunks of (d basis / d parameters)' (2 Phi G_A + y G_b')."""
         parameters = self.parameters.tensors
 
-        def task(chunk: Chunk) -> _GradientSum:
-            with torch.enable_grad():
-                basis = self.model.basis(chunk.X)
+        def pull(basis: Tensor, y: Tensor) -> _GradientSum:
             raw = basis.detach()
             # feature-major product: maps lay their features out as (r, n), and so does the cotangent
             cotangent = (2.0 * by_gram).to(raw.dtype) @ raw.mT
-            cotangent.addr_(by_projection.to(raw.dtype), chunk.y.to(raw.dtype))
+            cotangent.addr_(by_projection.to(raw.dtype), y.to(raw.dtype))
             grads = torch.autograd.grad(basis, parameters, cotangent.mT, allow_unused=True)
             pairs = zip(grads, parameters, strict=True)
             return _GradientSum(tuple(torch.zeros_like(p) if g is None else g for g, p in pairs))
 
-        return self.engine.fold(task, self.source, self.model.rank)
+        def recompute(chunk: Chunk) -> _GradientSum:
+            with torch.enable_grad():
+                basis = self.model.basis(chunk.X)
+            return pull(basis, chunk.y)
+
+        if kept:
+            return reduce(add, (pull(*kept.pop()) for _ in range(len(kept))))
+        return self.engine.fold(recompute, self.source, self.model.rank)
 
 
 class _ExactParameters(nn.Module):
