@@ -9,8 +9,8 @@ Two variants of one experiment:
 - ``run_curves(n=100, noise=0.1)`` is the demo's: 25 points sample the fast cosine too thinly for a picture of a fit,
   and without noise there is no level to judge an error by.
 
-All models start at the length-scale 0.2. The evidence has two optima here, and from the estimators' own starting value
-all three, the exact GP too, end in the smooth one that takes the cosine for noise. The starting value was chosen by
+All models start at the length-scale 0.2. The evidence has several optima here, and from their own starting value the
+estimators, the exact GP too, tend to end in a smooth one that takes the cosine for noise. The value was chosen by
 evidence and not by the error: on 100 points (seeds 0 to 3) the log evidence of the exact GP is 27 to 41 from 0.2 and
 -52 to -59 from the default.
 
