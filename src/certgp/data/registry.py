@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,5 +76,8 @@ def load_dataset(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         raise DataFileError(
             f"{path} is missing; put it there or set {DATA_VARIABLE} to the directory that holds {name}.npz"
         )
-    with np.load(path, allow_pickle=False) as archive:
-        return archive["X"], archive["y"]
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return archive["X"], archive["y"]
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        raise DataFileError(f"{path} is damaged ({error}); put a fresh copy of {name}.npz there") from error

@@ -15,14 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from certgp.data import Chunk
 from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError, warn_user
 from certgp.estimators.base import GPRegressor, unoptimised
-from certgp.estimators.validation import StartingValues, check_count, starting_values
+from certgp.estimators.validation import StartingValues, check_count, generator, starting_values
 from certgp.features.base import LOG_SCALE_BOUNDS
 from certgp.gp import ExactProcess
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
 from certgp.guarantees import Certificate, Interval, RankCurve
 from certgp.kernels import Kernel
-from certgp.training import Callback, ExactObjective, OptimisationResult, minimise
+from certgp.training import Callback, ExactObjective, OptimisationResult, choose_exact_starting_scale, minimise
 
+_SCAN_ROWS = 1_000
 _DENSE_COPIES = 5  # matrices of N x N alive during one evaluation
 
 
@@ -112,11 +113,23 @@ class ExactGP(GPRegressor):
     def _train(self, rows: Chunk, start: StartingValues) -> tuple[ExactProcess, OptimisationResult]:
         ratio = start.noise_variance / float(start.kernel.signal_variance)
         objective = ExactObjective(start.kernel, rows, ratio, DEFAULT_NOISE_RATIO_BOUNDS, LOG_SCALE_BOUNDS)
+        if self.length_scale is None and not isinstance(self.kernel, Kernel):
+            self._scan(objective, rows, start)
         outcome = minimise(objective, max_iter=self.max_iter, rank=len(rows.y), callbacks=self._observers())
         if not outcome.converged and not outcome.stopped:
             warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
         kernel, noise = objective.solution()
         return ExactProcess(kernel, rows.X, rows.y, noise), outcome
+
+    def _scan(self, objective: ExactObjective, rows: Chunk, start: StartingValues) -> None:
+        """Find starting length-scales, on some of the rows where there are many."""
+        pick = torch.from_numpy(np.sort(generator(self.random_state).permutation(len(rows.y))[:_SCAN_ROWS]))
+        ratio = start.noise_variance / float(start.kernel.signal_variance)
+        some = ExactObjective(
+            start.kernel, Chunk(rows.X[pick], rows.y[pick]), ratio, DEFAULT_NOISE_RATIO_BOUNDS, LOG_SCALE_BOUNDS
+        )
+        choose_exact_starting_scale(some)
+        objective.parameters.set(some.parameters.get())
 
     def _extend_process(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> ExactProcess:
         old, more = self._process, self._rows(X, y)

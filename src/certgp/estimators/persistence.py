@@ -55,7 +55,15 @@ def load(path: str | Path) -> Any:
         )
     if header.get("checksum") != _checksum(tensors, header.get("model", "")):
         raise ModelFileError(f"{path} is damaged: its checksum does not match. Copy or save it again")
-    return build_estimator(tensors, json.loads(header["model"]))
+    try:
+        return build_estimator(tensors, json.loads(header["model"]))
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(
+            f"{path} was written by certgp {header.get('library_version')} and lacks what certgp {certgp.__version__} "
+            f"needs ({error!r}); load it with that version, or fit again"
+        ) from error
 
 
 def _read(path: Path) -> tuple[dict[str, str], Tensors]:

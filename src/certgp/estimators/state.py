@@ -157,6 +157,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Kernel):
         scales = value.length_scale.detach().tolist()
         return {"kernel": value.name, "length_scale": scales, "signal_variance": float(value.signal_variance.detach())}
+    if isinstance(value, np.generic):
+        return value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return np.asarray(value, dtype=np.float64).tolist()

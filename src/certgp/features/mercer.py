@@ -78,6 +78,8 @@ class MercerMap(FeatureMap):
 
     def set_indices(self, indices: IndexSet) -> None:
         """Use this set of multi-indices (r, d)."""
+        if len(np.unique(indices, axis=0)) != len(indices):
+            raise InvalidInputError("an index set must not hold a multi-index twice: the map would exceed the kernel")
         self.indices = torch.as_tensor(indices, dtype=torch.int64)
         self._tree = PrefixTree.of(indices)
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from certgp.errors import InvalidInputError
 from certgp.features.base import FeatureMap
 from certgp.kernels import Kernel
 from certgp.linalg import cholesky, eye_like, solve_lower
@@ -26,6 +27,8 @@ class NystromMap(FeatureMap):
         self, kernel: Kernel, inducing_points: Tensor, *, jitter: float = DEFAULT_JITTER, learn_inducing: bool = True
     ) -> None:
         super().__init__(kernel, inducing_points.shape[1])
+        if not jitter >= 0.0:
+            raise InvalidInputError(f"jitter must not be negative, found {jitter!r}: the map would exceed the kernel")
         self.jitter = jitter
         self.inducing_points = nn.Parameter(inducing_points.clone(), requires_grad=learn_inducing)
 

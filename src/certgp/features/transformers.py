@@ -119,7 +119,9 @@ class FourierFeatures(_FeatureTransformer):
         rng = _generator(self.random_state)
         rows = X[rng.permutation(X.shape[0])[:_SUBSAMPLE]]
         data = DataSummary(rows / kernel.length_scale, X.shape[0], self.noise_variance / self.signal_variance)
-        pairs = max(1, check_rank(self.rank) // 2)
+        if check_rank(self.rank) < 2:
+            raise InvalidInputError("rank must be at least 2: Fourier features come in pairs of cosine and sine")
+        pairs = self.rank // 2
         return FourierMap(kernel, spectral_design(self.sampling, kernel, pairs, X.shape[1], rng, data))
 
 

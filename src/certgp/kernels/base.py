@@ -100,7 +100,7 @@ class Kernel(ABC):
 
 def positive(name: str, value: float | Sequence[float] | NDArray[np.float64] | Tensor) -> Tensor:
     """A float64 tensor of positive finite numbers, or an error that names the argument."""
-    tensor = value if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value, dtype=np.float64))
+    tensor = (value if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value, dtype=np.float64))).double()
     if tensor.numel() == 0 or not bool(torch.isfinite(tensor).all()) or bool((tensor <= 0).any()):
         raise InvalidInputError(f"{name} must be positive and finite, found {tensor.detach().tolist()}")
     return tensor

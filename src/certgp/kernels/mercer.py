@@ -36,7 +36,7 @@ class MercerExpansion:
 
     def eigenvalues(self, index: Tensor) -> Tensor:
         """lambda_k = prod_j (1 - q_j) q_j^{k_j} for multi-indices (r, d) of degrees: (r,)."""
-        q = self.ratio
+        q = self.ratio.expand(index.shape[1])
         return torch.exp(torch.log1p(-q).sum() + (index * q.log()).sum(1))
 
     def weighted_functions(self, X: Tensor, counts: list[int]) -> list[Tensor]:

@@ -6,7 +6,7 @@ from certgp.training.objective import ExactObjective, LowRankObjective, Objectiv
 from certgp.training.parameters import ParameterVector
 from certgp.training.schedule import Stage, run_stages
 from certgp.training.selection import reselect_indices
-from certgp.training.start import choose_starting_scale
+from certgp.training.start import choose_exact_starting_scale, choose_starting_scale
 
 __all__ = [
     "Callback",
@@ -18,6 +18,7 @@ __all__ = [
     "OptimisationResult",
     "ParameterVector",
     "Stage",
+    "choose_exact_starting_scale",
     "choose_starting_scale",
     "minimise",
     "reselect_indices",

@@ -200,6 +200,7 @@ class ExactObjective(Objective):
             self.module.log_noise_ratio.detach().exp()
         )
 
+    @torch.enable_grad()
     def evaluate(self, values: Array) -> tuple[float, Array]:
         self.parameters.set(values)
         R = self.correlation()

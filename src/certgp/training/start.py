@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
+from torch import nn
 
 from certgp.data import RowSource
 from certgp.engines import Engine
 from certgp.features import MercerMap
 from certgp.gp import LowRankModel, NoiseRatioBounds
-from certgp.training.objective import LowRankObjective
+from certgp.training.objective import ExactObjective, LowRankObjective
 
-FACTORS = (0.5, 1.0, 2.0, 4.0, 8.0)
+FACTORS = (1.0, 0.5, 2.0, 0.25, 4.0, 0.125, 8.0)  # the first wins ties
 
 
 @torch.no_grad()
+def scan_length_scales(
+    log_length_scale: nn.Parameter, value: Callable[[], float], factors: Sequence[float] = FACTORS
+) -> None:
+    """Multiply all length-scales by the factor of the lowest value, one evaluation each.
+
+    Gradients lead to the nearest optimum, and two false ones are near a bad start: everything is noise (the ELBO at
+    length-scales too short for the rank), or everything is trend (any objective at length-scales too long).
+    """
+    start = log_length_scale.detach().clone()
+
+    def value_at(factor: float) -> float:
+        log_length_scale.copy_(start + math.log(factor))
+        return value()
+
+    value_at(min(factors, key=value_at))
+
+
 def choose_starting_scale(
     model: LowRankModel,
     source: RowSource,
@@ -25,19 +43,17 @@ def choose_starting_scale(
     noise_bounds: NoiseRatioBounds,
     factors: Sequence[float] = FACTORS,
 ) -> None:
-    """Multiply all length-scales by the factor of the best objective, one evaluation each.
+    """Scan the length-scales of a low-rank model; the index set of Mercer features follows."""
+    features, rank = model.features, model.rank
 
-    The ELBO has a false optimum where everything is noise; from length-scales too short for the rank the gradient
-    leads there. Its value at longer ones tells them apart.
-    """
-    features = model.features
-    start, rank = features.log_length_scale.detach().clone(), model.rank
-
-    def value_at(factor: float) -> float:
-        features.log_length_scale.copy_(start + math.log(factor))
+    def value() -> float:
         if isinstance(features, MercerMap):
             features.choose_indices(rank)
         return LowRankObjective(model, source, engine, objective, noise_bounds).profile().value
 
-    best = min(factors, key=value_at)
-    value_at(best)
+    scan_length_scales(features.log_length_scale, value, factors)
+
+
+def choose_exact_starting_scale(objective: ExactObjective) -> None:
+    """Scan the length-scales of an exact GP at its starting noise ratio."""
+    scan_length_scales(objective.module.log_length_scale, lambda: objective.evaluate(objective.start())[0])
