@@ -53,7 +53,7 @@ def easy_problem(n, seed=0, d=2):
 
 
 def build(cls, parameters, optimize):
-    options = {"optimize": optimize, "max_iter": 15, "random_state": 0}
+    options = {"optimize": optimize, "max_iter": 8, "random_state": 0}
     return cls(**parameters, **options, **({} if cls is ExactGP else {"rank": RANK}))
 
 

@@ -143,9 +143,7 @@ def numbers_of(value):
     "case",
     [
         *(case for case in MODELS if case.cls is not ExactGP and "sparse-" not in case.name),
-        Case("sparse-kmeans", SparseGP, {"inducing": "kmeans", "optimize": False}),
-        Case("sparse-greedy-fixed", SparseGP, {"learn_inducing": False, "max_iter": 200}),
-        Case("sparse-greedy-unstandardised", SparseGP, {"optimize": False, "standardize": False}),
+        Case("sparse-learned", SparseGP, {"max_iter": 200}),
     ],
     ids=lambda case: case.name,
 )
@@ -160,6 +158,20 @@ def test_a_low_rank_file_holds_no_training_data(case, tmp_path):
     written = np.concatenate([part.astype(np.float64) for part in written])
     distance = np.abs(written[:, None] - secrets).min(1)
     assert written[distance <= 1e-12].size == 0
+
+
+@pytest.mark.parametrize("inducing", ["greedy", "kmeans"])
+def test_inducing_points_that_stay_put_are_the_only_rows_in_a_file(inducing, tmp_path):
+    """They are chosen from X, and the guide says so: at most rank inputs, never a target, and no other tensor."""
+    X, y = problem(83)
+    model = small(SparseGP, rank=20, inducing=inducing, optimize=False, standardize=False).fit(X, y)
+    tensors, _ = contents(save(model, tmp_path / "model"))
+    points = tensors.pop("model.features.inducing_points")
+    assert points.shape == (20, 2)
+    others = np.concatenate([np.ravel(t).astype(np.float64) for t in tensors.values()])
+    secrets = np.concatenate([np.ravel(X), y])
+    assert np.abs(others[:, None] - secrets).min() > 1e-12
+    assert np.abs(np.ravel(points)[:, None] - y).min() > 1e-12
 
 
 def test_an_exact_gp_asks_before_it_writes_its_rows(tmp_path):

@@ -79,6 +79,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             return self.fit(X, y)
         rows, target = checked_rows(self, X, y, reset=False)
         self._process = self._extend_process(rows, target)
+        self.rank_ = self._rank()
         self.log_marginal_likelihood_ = self.log_marginal_likelihood()
         return self
 

@@ -105,13 +105,14 @@ class FourierGP(LowRankRegressor):
 
     def _plan(self, source: ArraySource, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         D = source.n_columns
+        row_rng, design_rng = rng.spawn(2)  # so that frequencies do not depend on the number of rows
         start = starting_values(self, self._standardiser, float(np.sqrt(D)))
-        rows = source.sample(_DESIGN_ROWS, rng).X / start.kernel.length_scale
+        rows = source.sample(_DESIGN_ROWS, row_rng).X / start.kernel.length_scale
         data = DataSummary(rows, source.n_rows, start.noise_variance / float(start.kernel.signal_variance))
         sampling = "orthogonal" if self.sampling == "auto" else self.sampling
-        design = spectral_design(sampling, start.kernel, rank // 2, D, rng, data)
+        design = spectral_design(sampling, start.kernel, rank // 2, D, design_rng, data)
         features = FourierMap(start.kernel, design, learn_frequencies=self.learn_frequencies)
-        sample = source.sample(_CLIP_ROWS, rng).X
+        sample = source.sample(_CLIP_ROWS, row_rng).X
         transform = Clip.at_quantiles(sample, _CLIP_TAIL) if self.winsorize else Identity(D)
         model = LowRankModel(transform, features)
-        return Plan(model, [Stage(source, max_iter, partial(self._starting_scale, model, source, rng))], start)
+        return Plan(model, [Stage(source, max_iter, partial(self._starting_scale, model, source, row_rng))], start)
