@@ -35,11 +35,16 @@ def python_blocks(page: Path) -> list[Block]:
 
 
 def same_text(printed: str, shown: str) -> bool:
-    """Equal words, and numbers equal to 10 %: the last digits of a fit depend on the machine's BLAS."""
+    """Equal words, and equal numbers as far as a fit repeats itself on another machine.
+
+    Ordinary numbers agree to 10 %; the tiny distances of a certificate move with the last digits of the optimum, so
+    they agree within a factor of three.
+    """
     if NUMBER.sub("#", printed).split() != NUMBER.sub("#", shown).split():
         return False
-    pairs = zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True)
-    return all(float(a) == pytest.approx(float(b), rel=0.1, abs=1e-3) for a, b in pairs)
+    pairs = [(float(a), float(b)) for a, b in zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True)]
+    tiny = 0.02
+    return all(a == pytest.approx(b, rel=0.1) or (0 < a < tiny and b / 3 < a < 3 * b) for a, b in pairs)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)

@@ -68,10 +68,13 @@ class LowRankProcess(GaussianProcess):
     @torch.no_grad()
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         phi = self.features(X)
-        variance = self.posterior.variance(phi)
+        mean, variance = self.posterior.mean(phi), self.posterior.variance(phi)
         if self.variance_kind == "dtc":
             variance = variance + self._lost_variance(phi)
-        return self.posterior.mean(phi), variance
+        rho = self._carried(X)
+        if rho is None:
+            return mean, variance
+        return rho * mean, rho.square() * variance + self.signal_variance * (1.0 - rho.square())
 
     @torch.no_grad()
     def covariance(self, X: Tensor) -> Tensor:
@@ -79,7 +82,10 @@ class LowRankProcess(GaussianProcess):
         covariance = self.posterior.covariance(phi)
         if self.variance_kind == "dtc":
             covariance = covariance + self._lost_covariance(X, phi)
-        return covariance
+        rho = self._carried(X)
+        if rho is None:
+            return covariance
+        return rho[:, None] * covariance * rho + torch.diag(self.signal_variance * (1.0 - rho.square()))
 
     @torch.no_grad()
     def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
@@ -88,7 +94,23 @@ class LowRankProcess(GaussianProcess):
         if self.variance_kind == "dtc":
             lost = self._lost_covariance(X, phi)
             draws = draws + sample_centred(lost, count, generator)
-        return draws
+        rho = self._carried(X)
+        if rho is None:
+            return draws
+        fresh = torch.randn(draws.shape, dtype=draws.dtype, generator=generator)
+        return rho[:, None] * draws + (self.signal_variance * (1.0 - rho.square())).sqrt()[:, None] * fresh
+
+    def _carried(self, X: Tensor) -> Tensor | None:
+        """Correlation rho (n,) of f(x) with f(g(x)) where the transform pulled x to g(x).
+
+        Given f(g(x)), the prior says f(x) ~ N(rho f(g(x)), sf2 (1 - rho^2)): far outside the box a prediction falls
+        back to the prior instead of repeating the edge with the edge's confidence.
+        """
+        offset = self.model.transform.discarded(X)
+        if offset is None:
+            return None
+        kernel = self.model.features.kernel
+        return kernel(torch.zeros_like(offset[:1]), offset)[0].clamp(0.0, 1.0)
 
     def _lost_variance(self, phi: Tensor) -> Tensor:
         return (self.signal_variance - phi.square().sum(1)).clamp_min(0.0)

@@ -15,6 +15,10 @@ class Transform(nn.Module, ABC):
     def dimension(self) -> int:
         """d, the number of coordinates that come out."""
 
+    def discarded(self, X: Tensor) -> Tensor | None:
+        """What g throws away of x, as an offset x - g(x) that the kernel can measure; None where nothing is."""
+        return None
+
     @abstractmethod
     def forward(self, X: Tensor) -> Tensor:
         """X (n, D) -> (n, d)."""

@@ -35,5 +35,9 @@ class Clip(Transform):
     def dimension(self) -> int:
         return self.lower.shape[0]
 
+    def discarded(self, X: Tensor) -> Tensor:
+        """How far each row (n, D) lies outside the box, per dimension."""
+        return X - self.forward(X)
+
     def forward(self, X: Tensor) -> Tensor:
         return torch.minimum(torch.maximum(X, self.lower.to(X.dtype)), self.upper.to(X.dtype))
