@@ -210,6 +210,15 @@ def test_learned_frequencies_and_missing_rows_refuse_with_the_reason(tmp_path: P
     assert loaded.certify(rows=(X, y)).kl.upper == pytest.approx(gp.certify().kl.upper)
 
 
+def test_float32_and_nonsense_references_are_refused() -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((50, 2)), rng.standard_normal(50)
+    with pytest.raises(NotCertifiableError, match="dtype='float64'"):
+        certgp.FourierGP(10, dtype="float32", optimize=False).fit(X, y).certify()
+    with pytest.raises(ValueError, match="reference_rank must be a whole number of at least 1, found 0"):
+        certgp.FourierGP(10, optimize=False).fit(X, y).certify(reference_rank=0)
+
+
 def test_exact_gp_is_its_own_truth() -> None:
     rng = np.random.default_rng(4)
     X = rng.standard_normal((30, 1))

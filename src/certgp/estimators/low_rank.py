@@ -13,7 +13,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from certgp.data import ArraySource, Chunk, ChunkSource
+from certgp.data import ArraySource, Chunk, ChunkSource, RowSource
 from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError, warn_user
 from certgp.estimators.base import GPRegressor, unoptimised
 from certgp.estimators.validation import (
@@ -47,6 +47,7 @@ from certgp.training.objective import fold_feature_statistics
 from certgp.transforms import Identity
 
 _START_ROWS = 2_000
+_WARM_ROWS = 4_000  # twice as many above 40,000 rows
 _REFERENCE_FACTOR = 4  # default reference rank, in multiples of the model's
 
 
@@ -92,6 +93,10 @@ class LowRankRegressor(GPRegressor):
         file). With X, ``mean_error``, ``variance_lower`` and ``variance_upper`` bound every prediction.
         """
         check_is_fitted(self)
+        if self.dtype != "float64":
+            raise NotCertifiableError(
+                "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' to certify"
+            )
         process = self._process
         if reference_rank is None and process.model.features.minorises:
             certificate = certify_dominated(process.statistics, process.signal_variance, process.noise_variance)
@@ -102,7 +107,7 @@ class LowRankRegressor(GPRegressor):
             process.noise_variance,
             self._rows_for_certificate(rows),
             check_engine(self.engine),
-            check_count("reference_rank", reference_rank or _REFERENCE_FACTOR * self.rank_),
+            check_count("reference_rank", _REFERENCE_FACTOR * self.rank_ if reference_rank is None else reference_rank),
             generator(self.random_state),
         )
         if not result.model_statistics.close_to(process.statistics):
@@ -208,6 +213,11 @@ class LowRankRegressor(GPRegressor):
             return
         rows = ChunkSource(source.sample(_START_ROWS, rng))
         choose_starting_scale(model, rows, check_engine(self.engine), self.objective, DEFAULT_NOISE_RATIO_BOUNDS)
+
+    def _warm_rows(self, source: ArraySource, rng: np.random.Generator) -> RowSource:
+        """A subsample on which a good basin is found cheaply, or all rows where there are few."""
+        size = _WARM_ROWS * (2 if source.n_rows > 40_000 else 1)
+        return ChunkSource(source.sample(size, rng)) if source.n_rows > 1.5 * size else source
 
     def _train(self, plan: Plan) -> OptimisationResult:
         engine = check_engine(self.engine)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from certgp.data import ArraySource, Chunk, ChunkSource, RowSource
+from certgp.data import ArraySource, Chunk, RowSource
 from certgp.errors import InvalidInputError
 from certgp.estimators.low_rank import LowRankRegressor, Plan, input_moments
 from certgp.estimators.validation import check_choice, check_count, check_engine, per_dimension, starting_values
@@ -25,7 +25,6 @@ from certgp.transforms import Identity, Projection, Transform, sliced_inverse_di
 _START_LENGTH_SCALE = 2.4  # eps = .3 in the paper's parametrisation
 _AUTO_DIMENSION = 4
 _INITIAL_ROWS = 10_000
-_WARM_ROWS = 4_000  # twice as many above 40,000 rows
 _FIRST_SHARE, _WARM_SHARE, _WARM_ROUNDS = (
     0.15,
     0.1,
@@ -129,8 +128,7 @@ class MercerGP(LowRankRegressor):
         self, model: LowRankModel, rank: int, source: ArraySource, max_iter: int, rng: np.random.Generator
     ) -> list[Stage]:
         """Find the basin on a subsample, then polish on all rows; the index set changes between runs, never in one."""
-        size = _WARM_ROWS * (2 if source.n_rows > 40_000 else 1)
-        warm: RowSource = ChunkSource(source.sample(size, rng)) if source.n_rows > 1.5 * size else source
+        warm = self._warm_rows(source, rng)
         choose = partial(self._choose_indices, model, rank, rng)
         first = Stage(warm, round(_FIRST_SHARE * max_iter), partial(self._starting_scale, model, source, rng))
         middle = [Stage(warm, round(_WARM_SHARE * max_iter), partial(choose, warm)) for _ in range(_WARM_ROUNDS)]

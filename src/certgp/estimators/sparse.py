@@ -58,7 +58,7 @@ class SparseGP(LowRankRegressor):
         signal_variance: float | None = None,
         noise_variance: float | None = None,
         optimize: bool = True,
-        max_iter: int = 100,
+        max_iter: int = 200,
         standardize: bool = True,
         dtype: str = "float64",
         engine: Any = "local",
@@ -111,7 +111,9 @@ class SparseGP(LowRankRegressor):
             points = self._given_points(source.n_columns)
         features = NystromMap(start.kernel, points, jitter=self.jitter, learn_inducing=self.learn_inducing)
         model = LowRankModel(Identity(source.n_columns), features)
-        return Plan(model, [Stage(source, max_iter, partial(self._starting_scale, model, source, rng))], start)
+        first = Stage(self._warm_rows(source, rng), max_iter // 2, partial(self._starting_scale, model, source, rng))
+        stages = [first, Stage(source, max_iter - first.max_iter)]
+        return Plan(model, [stage for stage in stages if stage.max_iter > 0], start)
 
     def _given_points(self, n_columns: int) -> torch.Tensor:
         wanted = f"be one of {', '.join(INDUCING_METHODS)} or a finite array of shape (r, {n_columns})"
