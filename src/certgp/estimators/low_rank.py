@@ -95,7 +95,7 @@ class LowRankRegressor(GPRegressor):
         check_is_fitted(self)
         if self.dtype != "float64":
             raise NotCertifiableError(
-                "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' to certify"
+                "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
             )
         process = self._process
         if reference_rank is None and process.model.features.minorises:
