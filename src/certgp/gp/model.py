@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from certgp.features import FeatureMap
+from certgp.features import FeatureMap, MercerMap
 from certgp.transforms import Transform
 
 
@@ -29,6 +29,16 @@ class LowRankModel(nn.Module):
         """Phi (n, r) of X (n, D)."""
         phi: Tensor = self.features(self.transform(X))
         return phi
+
+    def snapshot(self) -> dict[str, Tensor]:
+        """A copy of all parameters and buffers, for ``restore``."""
+        return {name: tensor.detach().clone() for name, tensor in self.state_dict().items()}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Return to a snapshot, also one with another index set."""
+        if isinstance(self.features, MercerMap):
+            self.features.set_indices(state["features.indices"].numpy())
+        self.load_state_dict(state)
 
     def correlation(self, X: Tensor, Z: Tensor) -> Tensor:
         """The exact kernel at unit signal variance on transformed inputs, (n, m)."""
