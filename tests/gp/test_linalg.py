@@ -92,3 +92,20 @@ def test_gram_of_every_layout(rows, rank, seed, layout, dtype):
     if dtype == torch.float64:
         assert torch.equal(found, found.mT)  # symmetric to the last bit
     assert torch.equal(features, before)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("rank", [1, 63, 64, 131])
+@pytest.mark.parametrize("feature_major", [True, False])
+def test_gram_is_the_same_product_on_any_number_of_threads(threads, rank, feature_major):
+    generator = torch.Generator().manual_seed(rank)
+    features = torch.randn(200, rank, dtype=torch.float64, generator=generator)
+    features = features.mT.contiguous().mT if feature_major else features
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        product = gram(features)
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(product, product.mT)
+    torch.testing.assert_close(product, features.mT @ features, rtol=1e-12, atol=1e-12)
