@@ -57,8 +57,8 @@ def gram(features: Tensor) -> Tensor:
     """Phi' Phi (r, r) in float64 from Phi (n, r), without computing both triangles.
 
     float32 features are multiplied in float32 and accumulated by the caller in float64. On one thread, BLAS syrk does
-    half the work of a general product; torch has none, so it comes from SciPy. On several threads SciPy's pool and torch's
-    would wait for each other (measured: 11 ms instead of 4), so torch multiplies blocks of one triangle.
+    half the work of a general product; torch has none, so it comes from SciPy. On several threads the pools of SciPy
+    and torch would wait for each other (measured: 11 ms instead of 4), so torch multiplies blocks of one triangle.
     """
     if features.dtype != torch.float64 or features.device.type != "cpu" or features.shape[0] == 0:
         return (features.mT @ features).to(torch.float64)
