@@ -111,9 +111,10 @@ class SparseGP(LowRankRegressor):
             points = self._given_points(source.n_columns)
         features = NystromMap(start.kernel, points, jitter=self.jitter, learn_inducing=self.learn_inducing)
         model = LowRankModel(Identity(source.n_columns), features)
-        first = Stage(self._warm_rows(source, rng), max_iter // 2, partial(self._starting_scale, model, source, rng))
-        stages = [first, Stage(source, max_iter - first.max_iter)]
-        return Plan(model, [stage for stage in stages if stage.max_iter > 0], start)
+        warm, scan = self._warm_rows(source, rng), partial(self._starting_scale, model, source, rng)
+        if warm is source or max_iter == 1:
+            return Plan(model, [Stage(source, max_iter, scan)], start)
+        return Plan(model, [Stage(warm, max_iter // 2, scan), Stage(source, max_iter - max_iter // 2)], start)
 
     def _given_points(self, n_columns: int) -> torch.Tensor:
         wanted = f"be one of {', '.join(INDUCING_METHODS)} or a finite array of shape (r, {n_columns})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,6 @@ from certgp.gp import LowRankModel, NoiseRatioBounds
 from certgp.training.history import Callback, History
 from certgp.training.lbfgs import OptimisationResult, minimise
 from certgp.training.objective import LowRankObjective
-from certgp.training.parameters import ParameterVector
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +31,14 @@ def run_stages(
     noise_bounds: NoiseRatioBounds,
     callbacks: Sequence[Callback] = (),
 ) -> OptimisationResult:
-    """Run the stages in turn; the verdict is the last one's, the history is all of theirs.
+    """Run the stages in turn; the history is all of theirs.
 
     Preparing a stage may cost more than its iterations win back (a new index set at the end, say), so of the stages on
-    the last one's rows the best result is kept.
+    the last one's rows the best result is kept, with its verdict.
     """
     started, history = time.perf_counter(), History()
-    best_value, best_state = math.inf, model.snapshot()
+    best: OptimisationResult | None = None
+    best_state = model.snapshot()
     for stage in stages:
         if stage.prepare is not None:
             stage.prepare()
@@ -54,13 +53,11 @@ def run_stages(
             budget=sum(each.max_iter for each in stages),
         )
         history = history + result.history
-        if stage.source is stages[-1].source and result.value < best_value:
-            best_value, best_state = result.value, model.snapshot()
+        if stage.source is stages[-1].source and (best is None or result.value < best.value):
+            best, best_state = result, model.snapshot()
         if result.stopped:
-            break
-    if best_value < result.value:
-        model.restore(best_state)
-        result = replace(result, value=best_value, parameters=ParameterVector(model).get())
-    return OptimisationResult(
-        result.parameters, result.value, len(history), result.converged, result.reason, result.stopped, history
-    )
+            return replace(result, n_iter=len(history), history=history)
+    if best is None:
+        raise ValueError("a fit needs at least one stage")
+    model.restore(best_state)
+    return replace(best, n_iter=len(history), history=history)
