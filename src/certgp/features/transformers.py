@@ -6,6 +6,7 @@ scikit-learn lives in the estimators' room; these three are the one exception, b
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -30,7 +31,7 @@ Scales = float | Sequence[float] | NDArray[np.float64]
 _SUBSAMPLE = 300
 
 
-class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """fit builds the map (``map_``) for the given hyper-parameters; nothing is learned from y."""
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
@@ -48,8 +49,9 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         features = self.map_(rows) * float(np.sqrt(self.signal_variance))
         return np.ascontiguousarray(features.numpy())
 
+    @abstractmethod
     def _build(self, X: Tensor) -> FeatureMap:
-        raise NotImplementedError
+        """The map for the columns of X (n, d) at the given hyper-parameters."""
 
 
 class MercerFeatures(_FeatureTransformer):
