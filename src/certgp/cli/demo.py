@@ -20,7 +20,6 @@ _EXAMPLES = """\
   certgp demo
   certgp demo --out pictures --json
 """
-_POINTS, _NOISE = 100, 0.1  # of the curve; certgp.experiments.curves says why not the paper's 25 without noise
 
 
 def add_parser(commands: Commands) -> None:
@@ -44,7 +43,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     from certgp.experiments.surface import run_surface
 
     console.status("fitting three models to a curve")
-    curves = run_curves(n=_POINTS, noise=_NOISE)
+    curves = run_curves()
     console.status("fitting 180,000 rows of a surface")
     surface = run_surface(callbacks=(console.iteration,))
     console.status("drawing")
