@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -13,14 +13,16 @@ from certgp.engines.base import Summable
 from certgp.errors import InvalidInputError
 
 T = TypeVar("T", bound=Summable)
-_CHUNK_NUMBERS = (
-    2**20
-)  # numbers per feature chunk (8 MiB in float64): large enough for BLAS, small enough for the cache
+Item = TypeVar("Item")
+_CHUNK_NUMBERS = 2**20  # of a chunk of features (8 MiB in float64), where that is not too few rows
+_CHUNK_ROWS = 8192  # below this, the cost of starting small operations shows (measured: docs/benchmarks.md) ...
+_MOST_NUMBERS = 2**22  # ... but a chunk stays below 32 MiB, above which allocators return memory to the system
 
 
 def default_chunk_rows(rank: int) -> int:
-    """Rows per chunk such that a chunk of features has about a million numbers, between 1024 and 65536 rows."""
-    return int(min(max(_CHUNK_NUMBERS // max(rank, 1), 1024), 65_536))
+    """Rows per chunk of features (rows, rank): between 1024 and 65536, chosen by measurement."""
+    rows = max(_CHUNK_NUMBERS // max(rank, 1), min(_CHUNK_ROWS, _MOST_NUMBERS // max(rank, 1)))
+    return int(min(max(rows, 1024), 65_536))
 
 
 @dataclass(frozen=True)
@@ -43,5 +45,9 @@ class LocalEngine:
 
     def fold(self, task: Callable[[Chunk], T], source: RowSource, rank: int) -> T:
         """sum over chunks of task(chunk)."""
-        chunks = source.chunks(self.chunk_rows or default_chunk_rows(rank))
-        return reduce(add, map(task, chunks))
+        return sum_over(task, source.chunks(self.chunk_rows or default_chunk_rows(rank)))
+
+
+def sum_over(task: Callable[[Item], T], items: Iterable[Item]) -> T:
+    """sum over items of task(item), in their order."""
+    return reduce(add, map(task, items))

@@ -18,7 +18,7 @@ from certgp.features.index_sets import (
     optimal_indices,
     total_degree_indices,
 )
-from certgp.features.tensor_product import PrefixTree, tensor_product
+from certgp.features.tensor_product import ProductTree, tensor_product
 from certgp.kernels import Kernel, MercerExpansion
 from certgp.kernels.base import positive
 
@@ -81,7 +81,7 @@ class MercerMap(FeatureMap):
         if len(np.unique(indices, axis=0)) != len(indices):
             raise InvalidInputError("an index set must not hold a multi-index twice: the map would exceed the kernel")
         self.indices = torch.as_tensor(indices, dtype=torch.int64)
-        self._tree = PrefixTree.of(indices)
+        self._tree = ProductTree.of(indices)
 
     @torch.no_grad()
     def tail(self) -> float:
@@ -89,8 +89,12 @@ class MercerMap(FeatureMap):
         return eigenvalue_tail(self.expansion.ratio.numpy(), self.indices.numpy())
 
     def basis(self, X: Tensor) -> Tensor:
+        """The features in the order of the product tree; ``forward`` has them in the order of ``indices``."""
         functions = self.expansion.weighted_functions(X - self.centre.to(X.dtype), list(self._tree.counts))
         return tensor_product(functions, self._tree).mT
+
+    def forward(self, X: Tensor) -> Tensor:
+        return self.basis(X).mT.index_select(0, self._tree.position).mT
 
     def parameter_bounds(self) -> dict[str, Bounds]:
         return {"log_length_scale": LOG_SCALE_BOUNDS, "log_input_scale": (-3.0, 3.0)}

@@ -1,89 +1,214 @@
-"""Products of one-dimensional functions over a set of multi-indices, sharing common prefixes."""
+"""Products of one-dimensional functions over a set of multi-indices, sharing common factors."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import combinations, groupby
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from certgp.features.index_sets import IndexSet
 
+_LOOP_UP_TO = 2  # rows that are cheaper to accumulate one by one than through a temporary array
+
+
+@dataclass(frozen=True)
+class Block:
+    """Neighbouring rows of the left factor times neighbouring rows of the right one: an outer product, row by row."""
+
+    left: slice
+    right: slice
+    rows: slice  # of the product
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of left and of right rows."""
+        return self.left.stop - self.left.start, self.right.stop - self.right.start
+
 
 @dataclass(frozen=True, eq=False)
-class PrefixTree:
-    """How to build prod_j H_j[k_j] for all multi-indices of a set with one product per distinct prefix.
+class Leaf:
+    """The function table of one dimension."""
 
-    Dimensions are visited by increasing top degree, which keeps the early levels small. Node i of level l is its parent
-    at the level before times a function of dimension ``order[l]``; the last level is the index set, in its own order.
+    dimension: int
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """Rows of two factors, which hold disjoint groups of dimensions, multiplied block by block."""
+
+    left: Leaf | Product
+    right: Leaf | Product
+    left_rows: Tensor  # rows of the left factor, in the order in which the blocks use them
+    right_rows: Tensor
+    blocks: tuple[Block, ...]
+    size: int
+
+
+_Index = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ProductTree:
+    """How to build prod_j H_j[k_j] for all multi-indices of a set from products over halves of the dimensions.
+
+    There are few distinct halves of multi-indices, so nearly all work is in the last product. Its rows are laid out
+    so that each left half stands next to its right halves, and the right halves by how often they occur: for sets
+    like "all of small cost" the partners of a left half are then the first few rows of the right factor, and the
+    product is made of slices; no row of the large array is gathered. The price is an order of the rows that is the
+    tree's own: multi-index i of the set is row ``position[i]``.
     """
 
-    order: tuple[int, ...]
-    degree: tuple[Tensor, ...]  # per level: the degree of each node
-    parent: tuple[Tensor, ...]  # per level from the second on: the parent of each node
-    counts: tuple[int, ...]  # functions needed per dimension, in the original order of dimensions
+    root: Leaf | Product
+    position: Tensor  # (r,)
+    counts: tuple[int, ...]  # functions needed per dimension
 
     @staticmethod
-    def of(indices: IndexSet) -> PrefixTree:
+    def of(indices: IndexSet) -> ProductTree:
         """Tree of an index set (r, d)."""
-        tops = indices.max(axis=0)
-        order = np.argsort(tops, kind="stable")
-        nodes = indices[:, order]
-        degree: list[Tensor] = []
-        parent: list[Tensor] = []
-        for level in range(len(order) - 1, 0, -1):
-            prefixes, inverse = np.unique(nodes[:, :-1], axis=0, return_inverse=True)
-            degree.insert(0, torch.as_tensor(nodes[:, level].copy()))
-            parent.insert(0, torch.as_tensor(inverse.reshape(-1)))
-            nodes = prefixes
-        degree.insert(0, torch.as_tensor(nodes[:, 0].copy()))
-        return PrefixTree(tuple(map(int, order)), tuple(degree), tuple(parent), tuple(int(t) + 1 for t in tops))
+        members = [tuple(row) for row in indices.tolist()]
+        root, rows = _build(tuple(range(indices.shape[1])), members)
+        row_of = {member: row for row, member in enumerate(rows)}
+        position = torch.tensor([row_of[member] for member in members])
+        return ProductTree(root, position, tuple(int(top) + 1 for top in indices.max(axis=0)))
 
 
-def tensor_product(functions: list[Tensor], tree: PrefixTree) -> Tensor:
-    """prod_j functions[j][k_j] for every multi-index k: list of (counts[j], n) -> (r, n)."""
-    product: Tensor = _TensorProduct.apply(tree, *functions)  # type: ignore[no-untyped-call]
+def _build(dimensions: tuple[int, ...], members: list[_Index]) -> tuple[Leaf | Product, list[_Index]]:
+    """A tree for ``members`` (degrees of these dimensions), and the multi-indices in the order of its rows."""
+    if len(dimensions) == 1:
+        count = 1 + max(degree for (degree,) in members)
+        return Leaf(dimensions[0], count), [(degree,) for degree in range(count)]
+    here, there = _halves(members)
+    partners: defaultdict[_Index, list[_Index]] = defaultdict(list)
+    for member in members:
+        partners[_pick(member, here)].append(_pick(member, there))
+    often = Counter(right for rights in partners.values() for right in rights)
+    rights = sorted(often, key=lambda right: (-often[right], right))
+    rank = {right: i for i, right in enumerate(rights)}
+    ranks = {left: sorted(rank[right] for right in found) for left, found in partners.items()}
+    lefts = sorted(ranks, key=lambda left: (ranks[left], left))
+
+    rows: list[_Index] = []
+    blocks: list[Block] = []
+    first = 0
+    for shared, group in groupby(lefts, key=lambda left: ranks[left]):
+        family = list(group)
+        for low, high in _runs(shared):
+            start = len(rows)
+            rows += [_merge(here, left, there, rights[i]) for left in family for i in range(low, high)]
+            blocks.append(Block(slice(first, first + len(family)), slice(low, high), slice(start, len(rows))))
+        first += len(family)
+    left, left_members = _build(tuple(dimensions[i] for i in here), lefts)
+    right, right_members = _build(tuple(dimensions[i] for i in there), rights)
+    node = Product(
+        left, right, _positions(lefts, left_members), _positions(rights, right_members), tuple(blocks), len(rows)
+    )
+    return node, rows
+
+
+def _halves(members: list[_Index]) -> tuple[_Index, _Index]:
+    """Two groups of positions with the fewest distinct parts; the one with fewer of them comes first."""
+    everything = range(len(members[0]))
+    best: tuple[int, _Index, _Index] | None = None
+    for here in combinations(everything, len(everything) // 2):
+        there = tuple(i for i in everything if i not in here)
+        sizes = len({_pick(m, here) for m in members}), len({_pick(m, there) for m in members})
+        if best is None or sum(sizes) < best[0]:
+            best = (sum(sizes), *((here, there) if sizes[0] <= sizes[1] else (there, here)))
+    assert best is not None
+    return best[1], best[2]
+
+
+def _pick(member: _Index, positions: _Index) -> _Index:
+    return tuple(member[i] for i in positions)
+
+
+def _merge(here: _Index, left: _Index, there: _Index, right: _Index) -> _Index:
+    degree = dict(zip((*here, *there), (*left, *right), strict=True))
+    return tuple(degree[i] for i in range(len(degree)))
+
+
+def _positions(wanted: list[_Index], rows: list[_Index]) -> Tensor:
+    row_of = {member: row for row, member in enumerate(rows)}
+    return torch.tensor([row_of[member] for member in wanted])
+
+
+def _runs(ranks: list[int]) -> list[tuple[int, int]]:
+    """Maximal ranges [low, high) of consecutive numbers in a sorted list."""
+    cuts = [i for i in range(1, len(ranks)) if ranks[i] != ranks[i - 1] + 1]
+    ends = zip([0, *cuts], [*cuts, len(ranks)], strict=True)
+    return [(ranks[start], ranks[stop - 1] + 1) for start, stop in ends]
+
+
+def tensor_product(functions: list[Tensor], tree: ProductTree) -> Tensor:
+    """prod_j functions[j][k_j] for every multi-index k, in the tree's order: list of (counts[j], n) -> (r, n)."""
+    product: Tensor = _TensorProduct.apply(tree.root, *functions)  # type: ignore[no-untyped-call]
     return product
 
 
 class _TensorProduct(torch.autograd.Function):
-    """One multiplication per tree node forwards; the reverse sweep is written out, which halves the memory of taped
-    gathers.
-    """
+    """One multiplication per tree row forwards; the reverse sweep is written out."""
 
     @staticmethod
-    def forward(ctx: Any, tree: PrefixTree, *functions: Tensor) -> Tensor:
-        levels = [functions[tree.order[0]].index_select(0, tree.degree[0])]
-        for level in range(1, len(tree.order)):
-            nodes = levels[-1].index_select(0, tree.parent[level - 1])
-            nodes.mul_(_pick(functions[tree.order[level]], tree.degree[level]))
-            levels.append(nodes)
-        ctx.tree, ctx.dims = tree, len(functions)
-        ctx.save_for_backward(*functions, *levels[:-1])
-        return levels[-1]
+    def forward(ctx: Any, root: Leaf | Product, *functions: Tensor) -> Tensor:
+        factors: list[Tensor] = []
+        product = _multiply(root, functions, factors)
+        ctx.root, ctx.dims = root, len(functions)
+        ctx.save_for_backward(*functions, *factors)
+        return product
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        tree: PrefixTree = ctx.tree
-        functions, levels = ctx.saved_tensors[: ctx.dims], ctx.saved_tensors[ctx.dims :]
-        (G,) = grad_outputs
-        grads: list[Tensor | None] = [None] * ctx.dims
-        for level in range(len(tree.order) - 1, 0, -1):
-            j, degree, parent = tree.order[level], tree.degree[level], tree.parent[level - 1]
-            above = levels[level - 1]
-            grads[j] = _scatter(functions[j], degree, above.index_select(0, parent).mul_(G))
-            G = torch.zeros_like(above).index_add_(0, parent, _pick(functions[j], degree) * G)
-        grads[tree.order[0]] = _scatter(functions[tree.order[0]], tree.degree[0], G)
+        functions, factors = ctx.saved_tensors[: ctx.dims], ctx.saved_tensors[ctx.dims :]
+        grads = [torch.zeros_like(table) for table in functions]
+        _pull_back(ctx.root, grad_outputs[0], None, list(factors), grads)
         return (None, *grads)
 
 
-def _pick(function: Tensor, degree: Tensor) -> Tensor:
-    """Rows of a function table by degree; a table of one row broadcasts instead of being copied."""
-    return function if function.shape[0] == 1 else function.index_select(0, degree)
+def _multiply(node: Leaf | Product, functions: tuple[Tensor, ...], factors: list[Tensor]) -> Tensor:
+    """Rows of a node; the arranged factors of all products below it are appended, children first."""
+    if isinstance(node, Leaf):
+        return functions[node.dimension]
+    left = _multiply(node.left, functions, factors).index_select(0, node.left_rows)
+    right = _multiply(node.right, functions, factors).index_select(0, node.right_rows)
+    factors += [left, right]
+    n = left.shape[1]
+    rows = left.new_empty((node.size, n))
+    for block in node.blocks:
+        torch.mul(left[block.left, None], right[block.right], out=rows[block.rows].view(*block.shape, n))
+    return rows
 
 
-def _scatter(function: Tensor, degree: Tensor, cotangent: Tensor) -> Tensor:
-    """Sum the cotangents of all nodes that used a row of the function table."""
-    return torch.zeros_like(function).index_add_(0, degree, cotangent)
+def _pull_back(
+    node: Leaf | Product, G: Tensor, rows: Tensor | None, factors: list[Tensor], grads: list[Tensor]
+) -> None:
+    """Add to ``grads`` what the cotangents G of ``rows`` of a node (None: all, in order) bring; takes the node's
+    factors from the end of the list.
+    """
+    if isinstance(node, Leaf):
+        for row, each in zip(range(node.count) if rows is None else rows.tolist(), G, strict=True):
+            grads[node.dimension][row] += each
+        return
+    right, left = factors.pop(), factors.pop()
+    by_left, by_right = torch.zeros_like(left), torch.zeros_like(right)
+    arranged = G if rows is None else G.index_select(0, torch.argsort(rows))  # every row is used exactly once
+    for block in node.blocks:
+        cotangent = arranged[block.rows].view(*block.shape, G.shape[1])
+        _accumulate(by_left[block.left], cotangent.transpose(0, 1), right[block.right])
+        _accumulate(by_right[block.right], cotangent, left[block.left])
+    # the right factor was built last, so its own factors are at the end of the list
+    _pull_back(node.right, by_right, node.right_rows, factors, grads)
+    _pull_back(node.left, by_left, node.left_rows, factors, grads)
+
+
+def _accumulate(target: Tensor, cotangent: Tensor, factor: Tensor) -> None:
+    """target (k, n) += sum_i cotangent[i] (k, n) * factor[i] (n,)."""
+    if len(factor) <= _LOOP_UP_TO:
+        for each, row in zip(cotangent, factor, strict=True):
+            target.addcmul_(each, row)
+    else:
+        target.add_((cotangent * factor[:, None]).sum(0))

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from torch import Tensor
 
@@ -14,7 +16,7 @@ from certgp.gp.statistics import Statistics
 from certgp.linalg import eye_like
 
 NoiseRatioBounds = tuple[float, float]
-_Function = Callable[[float], float]
+_Array = NDArray[np.float64]
 # s2 / sf2. The lower end keeps A + g I well conditioned: unbounded, sf2 runs to 1e7 and the model to nonsense outside
 # the data.
 DEFAULT_NOISE_RATIO_BOUNDS: NoiseRatioBounds = (1e-4, 1e4)
@@ -49,41 +51,42 @@ def profile_evidence(
     derivative in (sf2, g) vanishes or points out of the bounds, so the gradient in (A, b) needs no further term.
     """
     n, r = unit_stats.n, unit_stats.rank
-    lam, V = torch.linalg.eigh(unit_stats.A)
-    lam = lam.clamp_min(0.0)
-    u = V.mT @ unit_stats.b
-    u2 = u.square()
+    lam_t, V = torch.linalg.eigh(unit_stats.A)
+    lam_t = lam_t.clamp_min(0.0)
+    u_t = V.mT @ unit_stats.b
+    lam, u2 = lam_t.numpy(), u_t.square().numpy()  # many small sums follow: NumPy has less to do per call
     gap = max(0.0, n - float(lam.sum())) if objective == "elbo" else 0.0
-    tiny = torch.finfo(torch.float64).tiny
+    least = max(1e-14 * unit_stats.yty, float(np.finfo(np.float64).tiny))
 
-    def misfit(g: float) -> float:
-        return max(unit_stats.yty - float((u2 / (lam + g)).sum()), 1e-14 * unit_stats.yty, tiny)
+    def misfit(g: _Array) -> _Array:
+        return np.asarray(np.maximum(unit_stats.yty - (u2 / (lam + g[:, None])).sum(1), least))
 
-    def f(log_g: float) -> float:
-        g = math.exp(log_g)
-        sf2 = misfit(g) / (g * n)
-        log_terms = float((lam + g).log().sum()) + (n - r) * log_g + n * math.log(sf2)
-        return 0.5 * (n + log_terms + n * math.log(2.0 * math.pi) + gap / g)
+    def f(log_g: _Array) -> _Array:
+        """At all points (m,) at once."""
+        g = np.exp(log_g)
+        log_terms = np.log(lam + g[:, None]).sum(1) + (n - r) * log_g + n * np.log(misfit(g) / (g * n))
+        return np.asarray(0.5 * (n + log_terms + n * math.log(2.0 * math.pi) + gap / g))
 
     def slope(log_g: float) -> float:
         g = math.exp(log_g)
-        gain = float((u2 / (lam + g).square()).sum()) * g / misfit(g)
-        return 0.5 * (float((g / (lam + g)).sum()) + (n - r) + n * (gain - 1.0) - gap / g)
+        shrunk = 1.0 / (lam + g)
+        gain = float(u2 @ shrunk**2) * g / max(unit_stats.yty - float(u2 @ shrunk), least)
+        return 0.5 * (g * float(shrunk.sum()) + (n - r) + n * (gain - 1.0) - gap / g)
 
     g = math.exp(_minimise(f, slope, math.log(bounds[0]), math.log(bounds[1])))
-    sf2 = misfit(g) / (g * n)
-    w = V @ (u / (lam + g))
-    by_gram = 0.5 * ((V / (lam + g)) @ V.mT + torch.outer(w, w) / (g * sf2))
+    sf2 = float(misfit(np.array([g]))[0]) / (g * n)
+    w = V @ (u_t / (lam_t + g))
+    by_gram = 0.5 * ((V / (lam_t + g)) @ V.mT + torch.outer(w, w) / (g * sf2))
     if objective == "elbo":
         by_gram -= eye_like(by_gram) / (2.0 * g)
-    return Profile(f(math.log(g)), sf2, g * sf2, by_gram, -w / (g * sf2))
+    return Profile(float(f(np.log([g]))[0]), sf2, g * sf2, by_gram, -w / (g * sf2))
 
 
-def _minimise(f: _Function, slope: _Function, low: float, high: float) -> float:
+def _minimise(f: Callable[[_Array], _Array], slope: Callable[[float], float], low: float, high: float) -> float:
     """Global minimiser on a grid, refined to a root of the slope inside the neighbouring cells."""
-    grid = [low + (high - low) * i / (_GRID - 1) for i in range(_GRID)]
-    best = min(range(_GRID), key=lambda i: f(grid[i]))
-    left, right = grid[max(best - 1, 0)], grid[min(best + 1, _GRID - 1)]
+    grid = np.linspace(low, high, _GRID)
+    best = int(np.argmin(f(grid)))
+    left, right = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, _GRID - 1)])
     if slope(left) < 0.0 < slope(right):
         return float(brentq(slope, left, right, xtol=1e-12))
-    return grid[best]
+    return float(grid[best])

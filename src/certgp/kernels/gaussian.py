@@ -42,13 +42,16 @@ class Gaussian(Kernel):
 class _GaussianCorrelation(torch.autograd.Function):
     r"""K = exp(-|z_i - x_j|^2 / 2), (m, n), in one array; its pull-back needs K alone.
 
-    With T = G * K:  dL/dZ = T X - diag(T 1) Z,  dL/dX = T'Z - diag(T'1) X.
+    The exponent is one matrix product, [z, -|z|^2 / 2, 1] [x, 1, -|x|^2 / 2]'. With T = G * K:
+
+        dL/dZ = T X - diag(T 1) Z,  dL/dX = T'Z - diag(T'1) X.
     """
 
     @staticmethod
     def forward(ctx: Any, X: Tensor, Z: Tensor) -> Tensor:
-        K = torch.addmm(-0.5 * Z.square().sum(1)[:, None], Z, X.mT)
-        K.sub_(0.5 * X.square().sum(1)).clamp_(max=0.0).exp_()
+        left = torch.cat([Z, -0.5 * Z.square().sum(1, keepdim=True), Z.new_ones((len(Z), 1))], 1)
+        right = torch.cat([X, X.new_ones((len(X), 1)), -0.5 * X.square().sum(1, keepdim=True)], 1)
+        K = (left @ right.mT).clamp_(max=0.0).exp_()
         ctx.save_for_backward(X, Z, K)
         return K
 
@@ -56,6 +59,12 @@ class _GaussianCorrelation(torch.autograd.Function):
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         (X, Z, K), (G,) = ctx.saved_tensors, grad_outputs
         T = G * K
-        by_X = T.mT @ Z - T.sum(0)[:, None] * X if ctx.needs_input_grad[0] else None
-        by_Z = T @ X - T.sum(1)[:, None] * Z if ctx.needs_input_grad[1] else None
+        by_X = _pulled(T.mT, Z, X) if ctx.needs_input_grad[0] else None
+        by_Z = _pulled(T, X, Z) if ctx.needs_input_grad[1] else None
         return by_X, by_Z
+
+
+def _pulled(T: Tensor, others: Tensor, own: Tensor) -> Tensor:
+    """T others - diag(T 1) own, with both products in one pass over T."""
+    both = T @ torch.cat([others, others.new_ones((len(others), 1))], 1)
+    return both[:, :-1] - both[:, -1:] * own

@@ -42,8 +42,8 @@ class MercerExpansion:
     def weighted_functions(self, X: Tensor, counts: list[int]) -> list[Tensor]:
         """phi_k(x_j) = sqrt(lambda_k) e_k(x_j), degrees 0 .. counts[j] - 1, per dimension j a tensor (counts[j], n)."""
         eps, alpha = self._eps_alpha()
-        x = X.mT.contiguous()
-        return [_weighted_hermite(x[j], eps[j], alpha[j], count) for j, count in enumerate(counts)]
+        tables: tuple[Tensor, ...] = _WeightedHermite.apply(X.mT.contiguous(), eps, alpha, counts)  # type: ignore[no-untyped-call]
+        return list(tables)
 
     def _eps_alpha(self) -> tuple[Tensor, Tensor]:
         d = max(self.length_scale.numel(), self.input_scale.numel())
@@ -72,13 +72,9 @@ class _Coefficients:
         return _Coefficients(q, beta, 2.0 * eps.square() / (w + 1.0), 0.5 * torch.log(one_minus_q * beta))
 
 
-def _weighted_hermite(x: Tensor, eps: Tensor, alpha: Tensor, count: int) -> Tensor:
-    phi: Tensor = _WeightedHermite.apply(x, eps, alpha, count)  # type: ignore[no-untyped-call]
-    return phi
-
-
 class _WeightedHermite(torch.autograd.Function):
-    r"""phi_k(x), k = 0 .. count - 1, of one dimension: x (n,) -> (count, n), with its derivatives in closed form.
+    r"""phi_k(x_j), k = 0 .. counts[j] - 1, of every dimension j: x (d, n) -> d tables (counts[j], n), with their
+    derivatives in closed form.
 
         t = alpha beta x,  phi_0 = sqrt((1 - q) beta) exp(-delta2 x^2)
         phi_{k+1} = sqrt(q) sqrt(2 / (k + 1)) t phi_k - q sqrt(k / (k + 1)) phi_{k-1}
@@ -88,32 +84,37 @@ class _WeightedHermite(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, eps: Tensor, alpha: Tensor, count: int) -> Tensor:
+    def forward(ctx: Any, x: Tensor, eps: Tensor, alpha: Tensor, counts: list[int]) -> tuple[Tensor, ...]:
         c = _Coefficients.of(eps.detach().double(), alpha.detach().double())
-        log_start = c.log_start.to(x.dtype) - c.delta2.to(x.dtype) * x.square()
-        slope = (torch.sqrt(2.0 * c.q) * alpha * c.beta).to(x.dtype) * x
-        ratio = float(c.q)
-        far = log_start < (_SAFE_LOG if x.dtype == torch.float64 else _SAFE_LOG / 10.0)
-        phi = _recur(torch.exp(log_start), slope, ratio, count)
+        log_start = c.log_start[:, None].to(x.dtype) - c.delta2[:, None].to(x.dtype) * x.square()
+        slope = (torch.sqrt(2.0 * c.q) * alpha * c.beta)[:, None].to(x.dtype) * x
+        start, far = torch.exp(log_start), log_start < (_SAFE_LOG if x.dtype == torch.float64 else _SAFE_LOG / 10.0)
+        tables = [_recur(*args) for args in zip(start, slope, c.q.tolist(), counts, strict=True)]
         if bool(far.any()):
-            phi[:, far] = _recur_scaled(log_start[far].double(), slope[far].double(), ratio, count).to(x.dtype)
-        ctx.save_for_backward(x, eps, alpha, phi)
-        return phi
+            for phi, at, steep, q, mask in zip(tables, log_start, slope, c.q.tolist(), far, strict=True):
+                phi[:, mask] = _recur_scaled(at[mask].double(), steep[mask].double(), q, len(phi)).to(x.dtype)
+        ctx.save_for_backward(x, eps, alpha, *tables)
+        return tuple(tables)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        x, eps, alpha, phi = ctx.saved_tensors
-        (G,) = grad_outputs
+        x, eps, alpha, *tables = ctx.saved_tensors
         c = _Coefficients.of(eps, alpha)
-        k = torch.arange(phi.shape[0], dtype=phi.dtype)
-        weighted = G * phi
-        S = weighted.sum(0)  # (n,)
-        U = ((G[1:] * phi[:-1]) * k[1:, None].sqrt()).sum(0)  # d phi_k / dt brings sqrt(k) phi_{k-1}
-        root = torch.sqrt(2.0 * c.q).to(x.dtype)
-        grad_x = (alpha * c.beta).to(x.dtype) * root * U - 2.0 * c.delta2.to(x.dtype) * x * S
+        S, U, kC = torch.empty_like(x), torch.zeros_like(x), torch.empty_like(eps)
+        for j, (G, phi) in enumerate(zip(grad_outputs, tables, strict=True)):
+            k = torch.arange(len(phi), dtype=phi.dtype)
+            weighted = G * phi
+            torch.sum(weighted, 0, out=S[j])
+            kC[j] = weighted.sum(1) @ k
+            if len(phi) > 1:  # d phi_k / dt brings sqrt(k) phi_{k-1}
+                torch.mul(G[1:], phi[:-1], out=weighted[1:])
+                torch.mv(weighted[1:].mT, k[1:].sqrt(), out=U[j])
+        root = torch.sqrt(2.0 * c.q)
+        xS = x * S
+        grad_x = (alpha * c.beta * root)[:, None].to(x.dtype) * U - (2.0 * c.delta2)[:, None].to(x.dtype) * xS
 
-        total, kC = S.sum(), (weighted.sum(1) * k).sum()
-        x2S, xU = (x.square() * S).sum(), (x * U).sum()
+        total, xU = S.sum(1), (x * U).sum(1)
+        x2S = (x * xS).sum(1)
         dq_dbeta = 4.0 * c.beta / (c.beta.square() + 1.0).square()
         one_minus_q = 2.0 / (c.beta.square() + 1.0)
         d_eigenvalue = 0.5 * (kC / c.q - total / one_minus_q) * dq_dbeta

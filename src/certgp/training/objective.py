@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from certgp.data import Chunk, RowSource
-from certgp.engines import Engine
+from certgp.engines import Engine, sum_over
 from certgp.gp import LowRankModel, NoiseRatioBounds, Statistics
 from certgp.gp.exact import ExactProfile, profile_exact_evidence
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS, Profile, profile_evidence
@@ -47,6 +45,17 @@ class _GradientSum:
 
     def __add__(self, other: _GradientSum) -> _GradientSum:
         return _GradientSum(tuple(a + b for a, b in zip(self.tensors, other.tensors, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class _KeptFeatures:
+    """Statistics of some chunks together with their features (which carry a graph) and targets."""
+
+    statistics: Statistics
+    chunks: tuple[tuple[Tensor, Tensor], ...]
+
+    def __add__(self, other: _KeptFeatures) -> _KeptFeatures:
+        return _KeptFeatures(self.statistics + other.statistics, self.chunks + other.chunks)
 
 
 class LowRankObjective(Objective):
@@ -92,10 +101,10 @@ class LowRankObjective(Objective):
 
     def evaluate(self, values: Array) -> tuple[float, Array]:
         self.parameters.set(values)
-        kept: list[tuple[Tensor, Tensor]] = []
-        raw = self._kept_statistics(kept) if self._keep else self.raw_statistics()
+        kept = self._kept_features() if self._keep else _KeptFeatures(self.raw_statistics(), ())
+        raw = kept.statistics
         value, by_gram, by_projection, direct = self._through_mixing(raw)
-        pulled = self._pull_back(by_gram, by_projection, kept)
+        pulled = self._pull_back(by_gram, by_projection, kept.chunks)
         gradient = ParameterVector.flatten([a + b for a, b in zip(direct, pulled.tensors, strict=True)])
         return value / raw.n, gradient / raw.n
 
@@ -116,22 +125,24 @@ class LowRankObjective(Objective):
         direct = [z if g is None else g for z, g in zip(zeros, grads, strict=True)]
         return p.value, by_gram, by_projection, direct
 
-    def _kept_statistics(self, kept: list[tuple[Tensor, Tensor]]) -> Statistics:
-        """Fold 1 that leaves each chunk's features, with their graph, and targets in ``kept``."""
+    def _kept_features(self) -> _KeptFeatures:
+        """Fold 1 that keeps each chunk's features, with their graph, and targets."""
 
-        def task(chunk: Chunk) -> Statistics:
+        def task(chunk: Chunk) -> _KeptFeatures:
             with torch.enable_grad():
                 basis = self.model.basis(chunk.X)
-            kept.append((basis, chunk.y))
-            return Statistics.of(basis.detach(), chunk.y)
+            return _KeptFeatures(Statistics.of(basis.detach(), chunk.y), ((basis, chunk.y),))
 
         return self.engine.fold(task, self.source, self.model.rank)
 
-    def _pull_back(self, by_gram: Tensor, by_projection: Tensor, kept: list[tuple[Tensor, Tensor]]) -> _GradientSum:
+    def _pull_back(
+        self, by_gram: Tensor, by_projection: Tensor, kept: tuple[tuple[Tensor, Tensor], ...]
+    ) -> _GradientSum:
         """Fold 2: sum over chunks of (d basis / d parameters)' (2 Phi G_A + y G_b')."""
         parameters = self.parameters.tensors
 
-        def pull(basis: Tensor, y: Tensor) -> _GradientSum:
+        def pull(features: tuple[Tensor, Tensor]) -> _GradientSum:
+            basis, y = features
             raw = basis.detach()
             # feature-major product: maps lay their features out as (r, n), and so does the cotangent
             cotangent = (2.0 * by_gram).to(raw.dtype) @ raw.mT
@@ -143,10 +154,10 @@ class LowRankObjective(Objective):
         def recompute(chunk: Chunk) -> _GradientSum:
             with torch.enable_grad():
                 basis = self.model.basis(chunk.X)
-            return pull(basis, chunk.y)
+            return pull((basis, chunk.y))
 
         if kept:
-            return reduce(add, (pull(*kept.pop()) for _ in range(len(kept))))
+            return sum_over(pull, kept)
         return self.engine.fold(recompute, self.source, self.model.rank)
 
 
