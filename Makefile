@@ -7,13 +7,14 @@ READY := $(VENV)/.ready
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 WORKERS ?= 2
 
-.PHONY: demo test check format lint types layers bench docs clean help
+.PHONY: demo test check format lint types layers bench peers docs clean help
 
 help:
 	@echo "make demo    fit, score and plot the two demo problems (results in certgp-demo/)"
 	@echo "make test    all tests"
 	@echo "make check   what CI runs: format, lint, types, import layers, tests, docs' code blocks"
 	@echo "make bench   accuracy on the benchmark data sets (needs CERTGP_DATA)"
+	@echo "make peers   environments of the peers for benchmarks/peers.py, under .peers/ (about 3 GB)"
 	@echo "make docs    build the documentation into site/"
 
 $(READY): pyproject.toml constraints.txt
@@ -44,8 +45,16 @@ layers: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/accuracy.py --json
 
+# The peers need other versions of NumPy than certgp, and each other's: one environment each.
+peers: $(READY) .peers/gpflow/.ready .peers/gpytorch/.ready
+
+.peers/%/.ready: benchmarks/peers/requirements-%.txt
+	test -x .peers/$*/bin/python || $(PYTHON) -m venv .peers/$*
+	.peers/$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
 docs: $(READY)
 	$(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf $(VENV) site build certgp-demo
+	rm -rf $(VENV) .peers site build certgp-demo

@@ -9,7 +9,7 @@ import pytest
 from estimator_cases import ALL, UNTIED, assert_mentions, every_estimator, every_low_rank, problem, small
 
 from certgp import ExactGP, FourierGP, MercerGP, SparseGP
-from certgp.errors import ConvergenceWarning
+from certgp.errors import ConvergenceWarning, InvalidInputError
 from certgp.training import Iteration
 
 X, Y = problem(100)
@@ -241,3 +241,34 @@ def test_noise_of_clean_data_stays_above_a_floor_and_predictions_finite():
         assert model.noise_variance_ > 0
         assert np.isfinite(model.predict(X, return_std=True)).all()
         assert model.score(X, clean) > 0.99
+
+
+@every_low_rank
+@pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
+def test_so_far_is_the_model_that_a_stop_would_give_and_the_fit_goes_on(cls):
+    at, seen = 4, []
+
+    def watch(record):
+        if record.iteration == at:
+            seen.append(model.so_far())
+
+    model = small(cls, max_iter=30, callbacks=[watch])
+    plain = small(cls, max_iter=30).fit(X, Y)
+    stopped = small(cls, max_iter=30, callbacks=[lambda record: record.iteration >= at]).fit(X, Y)
+    model.fit(X, Y)
+    (early,) = seen
+    assert np.allclose(early.predict(X, return_std=True), stopped.predict(X, return_std=True), rtol=1e-8)
+    assert early.nlpd(X, Y) == pytest.approx(stopped.nlpd(X, Y))
+    assert early.converged_ is False
+    assert_mentions(early.stop_reason_, "still running")
+    assert np.array_equal(model.predict(X), plain.predict(X))
+    assert not np.array_equal(model.predict(X), early.predict(X))
+
+
+@every_low_rank
+def test_so_far_is_for_callbacks(cls):
+    model = small(cls, optimize=False)
+    for _ in range(2):
+        with pytest.raises(InvalidInputError, match="while a fit runs"):
+            model.so_far()
+        model.fit(X, Y)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -65,6 +67,7 @@ class LowRankRegressor(GPRegressor):
 
     _process: LowRankProcess
     _training_rows: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None  # for certificates; not copied
+    _unfinished: Callable[[], LowRankProcess] | None = None  # only during a fit, for ``so_far``
     rank: int
     kernel: str | Kernel
     objective: str
@@ -161,6 +164,18 @@ class LowRankRegressor(GPRegressor):
             raise InvalidInputError(f"rows has {len(X)} rows but the model was conditioned on {self._n_rows()}")
         return self._source(X, y)
 
+    def so_far(self) -> Self:
+        """In a callback: the model that this fit would return if it stopped now, while it goes on.
+
+        For scores on other rows along the way; costs one pass over the training rows.
+        """
+        if self._unfinished is None:
+            raise InvalidInputError("so_far() is for callbacks, while a fit runs; afterwards use the model itself")
+        model = copy(self)
+        model._unfinished, model._process = None, self._unfinished()
+        model._publish(replace(unoptimised(), converged=False, reason="the fit was still running"))
+        return model
+
     def rank_curve(self) -> RankCurve:
         """Log evidence and guarantee for every rank up to the fitted one, at the fitted hyper-parameters."""
         check_is_fitted(self)
@@ -195,13 +210,20 @@ class LowRankRegressor(GPRegressor):
         source = self._source(X, y)
         plan = self._plan(source, rank, self.max_iter, generator(self.random_state))
         learn = self.optimize and not source.target_is_constant
+        self._unfinished = partial(self._condition, plan, source, learn)
         outcome = self._train(plan) if learn else unoptimised()
-        stats = fold_feature_statistics(plan.model, source, check_engine(self.engine))
+        self._unfinished = None
+        return self._condition(plan, source, learn), outcome
+
+    def _condition(self, plan: Plan, source: ArraySource, learn: bool) -> LowRankProcess:
+        """The process at the present parameters, with its own copy of them, given all rows."""
+        model = deepcopy(plan.model).requires_grad_(False)
+        stats = fold_feature_statistics(model, source, check_engine(self.engine))
         signal, noise = float(plan.start.kernel.signal_variance), plan.start.noise_variance
         if learn:
             best = profile_evidence(stats, self.objective, DEFAULT_NOISE_RATIO_BOUNDS)
             signal, noise = best.signal_variance, best.noise_variance
-        return LowRankProcess(plan.model.requires_grad_(False), stats, signal, noise, self.variance), outcome
+        return LowRankProcess(model, stats, signal, noise, self.variance)
 
     def _usable_rank(self, X: NDArray[np.floating]) -> int:
         """The rank asked for, as far as these rows can carry it."""
