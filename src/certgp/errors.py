@@ -44,6 +44,10 @@ class ConvergenceWarning(CertgpWarning):
     """The optimiser stopped before it met its tolerance."""
 
 
+class VacuousBoundWarning(CertgpWarning):
+    """A bound holds but says nothing: the number is larger than the trivial one."""
+
+
 def warn_user(message: str, category: type[CertgpWarning]) -> None:
     """Warn at the line of the user's code that called into certgp, however deep the cause lies."""
     level, frame = 2, sys._getframe(1)

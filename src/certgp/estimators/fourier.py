@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,8 @@ class FourierGP(LowRankRegressor):
 
     Parameters
     ----------
-    rank : number of features, two per frequency; an odd rank is rounded down
+    rank : number of features, two per frequency; an odd rank is rounded down; or "auto"
+    tolerance, max_rank : for ``rank="auto"``, as in ``MercerGP``
     sampling : "auto" (orthogonal), "iid", "orthogonal", "sobol", "widened", "leverage" or "modified" (see the docs)
     learn_frequencies : also learn the frequencies (sparse spectrum GP): more accurate, but no longer an approximation
         of the kernel, so outside the paper's Theorem 2
@@ -53,8 +54,10 @@ class FourierGP(LowRankRegressor):
 
     def __init__(
         self,
-        rank: int = 100,
+        rank: int | Literal["auto"] = 100,
         *,
+        tolerance: float = 1e-3,
+        max_rank: int = 1_000,
         sampling: str = "auto",
         learn_frequencies: bool = False,
         winsorize: bool = True,
@@ -75,6 +78,8 @@ class FourierGP(LowRankRegressor):
         callbacks: Sequence[Callback] | None = None,
     ) -> None:
         self.rank = rank
+        self.tolerance = tolerance
+        self.max_rank = max_rank
         self.sampling = sampling
         self.learn_frequencies = learn_frequencies
         self.winsorize = winsorize
@@ -100,8 +105,8 @@ class FourierGP(LowRankRegressor):
         check_minorising("variance", self.variance, "dtc", VARIANCES, "FourierGP")
         check_choice("sampling", self.sampling, ("auto", *SAMPLINGS))
 
-    def _usable_rank(self, X: NDArray[np.floating]) -> int:
-        return capped_rank(self.rank, X, self.cap_rank, multiple=2)
+    def _usable_rank(self, X: NDArray[np.floating], rank: object) -> int:
+        return capped_rank(rank, X, self.cap_rank, multiple=2)
 
     def _plan(self, source: ArraySource, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         D = source.n_columns

@@ -8,16 +8,19 @@ from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from certgp.checks import check_positive
 from certgp.data import ArraySource, Chunk, ChunkSource, RowSource
 from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError, warn_user
+from certgp.estimators.automatic_rank import AUTOMATIC, fit_with_automatic_rank
 from certgp.estimators.base import GPRegressor, unoptimised
+from certgp.estimators.certification import DEFAULT_MAX_REFERENCE_RANK, Confirm, Request, certify_fitted
 from certgp.estimators.validation import (
     DTYPES,
     OBJECTIVES,
@@ -30,27 +33,16 @@ from certgp.estimators.validation import (
     checked_rows,
     generator,
 )
-from certgp.features import FeatureMap
-from certgp.gp import LowRankModel, LowRankProcess, Statistics, log_evidence
+from certgp.gp import LowRankModel, LowRankProcess, log_evidence
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS, profile_evidence
-from certgp.guarantees import (
-    Certificate,
-    Interval,
-    RankCurve,
-    certify_dominated,
-    certify_through_reference,
-    fourier_rank_curve,
-    nested_rank_curve,
-    pointwise_bounds,
-)
+from certgp.guarantees import Certificate, RankCurve, ValidationRows, nested_rank_curve, paired_rank_curve
+from certgp.guarantees.statistical import DEFAULT_PROBES
 from certgp.kernels import Kernel
 from certgp.training import OptimisationResult, Stage, choose_starting_scale, run_stages
 from certgp.training.objective import fold_feature_statistics
-from certgp.transforms import Identity
 
 _START_ROWS = 2_000
 _WARM_ROWS = 4_000  # twice as many above 40,000 rows
-_REFERENCE_FACTOR = 4  # default reference rank, in multiples of the model's
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +60,10 @@ class LowRankRegressor(GPRegressor):
     _process: LowRankProcess
     _training_rows: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None  # for certificates; not copied
     _unfinished: Callable[[], LowRankProcess] | None = None  # only during a fit, for ``so_far``
-    rank: int
+    _certificate: Certificate | None = None  # the tightest statement about the training rows so far
+    rank: int | Literal["auto"]
+    tolerance: float
+    max_rank: int
     kernel: str | Kernel
     objective: str
     variance: str
@@ -86,69 +81,45 @@ class LowRankRegressor(GPRegressor):
         X: ArrayLike | None = None,
         *,
         reference_rank: int | None = None,
+        tol: float | None = None,
+        max_reference_rank: int = DEFAULT_MAX_REFERENCE_RANK,
+        delta: float | None = None,
+        probes: int = DEFAULT_PROBES,
+        exact_solve: bool | Confirm = False,
         rows: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> Certificate:
         """How far this model is from the exact GP with the same hyper-parameters, with proof.
 
-        Features below the kernel (Mercer, Nystrom) certify themselves from their statistics. ``reference_rank`` asks
-        for a certificate through a larger reference model instead, which bounds the KL divergence from both sides and
-        works for Fourier features too; it reads the training rows once more (``rows=(X, y)`` after loading from a
-        file). With X, ``mean_error``, ``variance_lower`` and ``variance_upper`` bound every prediction.
+        Parameters
+        ----------
+        X : rows to predict; ``mean_error``, ``variance_lower`` and ``variance_upper`` then bound every prediction
+        reference_rank : certify through a reference of this many features, from both sides. Without it, features below
+            the kernel (Mercer, Nystrom) certify themselves from their statistics, and others take a reference that
+            doubles until its half-width is 1 % of the divergence
+        tol : double the reference until the half-width of the KL divergence per row, or with X the error of the exact
+            means in the units of y, is at most this
+        max_reference_rank : where the doubling ends
+        delta : where the rigorous interval of the KL divergence stays too wide, tighten it with ``probes`` random
+            products by the exact kernel matrix, O(N^2); the statement then holds with probability 1 - delta
+        exact_solve : where the reference is too weak for ``tol``, compute the exact means by conjugate gradients with
+            streamed products by the exact kernel matrix, O(N^2) each. The cost is estimated first: True prints it to
+            stderr and goes on, a function of the ``CostEstimate`` decides by returning True or False
+        rows : the training rows (X, y), needed after loading from a file for everything but the saved certificate
+
+        Without arguments the best certificate that is known is returned: a saved or earlier one, where it is tighter.
         """
         check_is_fitted(self)
-        if self.dtype != "float64":
-            raise NotCertifiableError(
-                "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
-            )
-        process = self._process
-        if reference_rank is None and process.model.features.minorises:
-            certificate = certify_dominated(process.statistics, process.signal_variance, process.noise_variance)
-            return self._with_predictions(certificate, X, process.model.features, process.statistics)
-        result = certify_through_reference(
-            process.model,
-            process.signal_variance,
-            process.noise_variance,
-            self._rows_for_certificate(rows),
-            check_engine(self.engine),
-            check_count("reference_rank", _REFERENCE_FACTOR * self.rank_ if reference_rank is None else reference_rank),
-            generator(self.random_state),
-        )
-        if not result.model_statistics.close_to(process.statistics):
-            raise NotCertifiableError(
-                "these rows are not the ones the model was conditioned on (X or y changed after fit, or others were "
-                "given); pass the original ones as certify(rows=(X, y))"
-            )
-        return self._with_predictions(result.certificate, X, result.reference, result.statistics)
-
-    def _with_predictions(
-        self, certificate: Certificate, X: ArrayLike | None, reference: FeatureMap, stats: Statistics
-    ) -> Certificate:
-        """The certificate in the units of y, with bounds on the predictions at X where X is given."""
-        process, unit = self._process, self._standardiser.y_scale
-        evidence = certificate.log_evidence
-        if evidence is not None:
-            evidence = Interval(self._user_evidence(evidence.lower), self._user_evidence(evidence.upper))
-        if not isinstance(process.model.transform, Identity):
-            kind = type(process.model.transform).__name__.lower()
-            about = f"the exact GP meant here has the same {kind} g(x) in front of its kernel"
-            certificate = replace(certificate, assumptions=(*certificate.assumptions, about))
-        certificate = replace(certificate, log_evidence=evidence)
-        if X is None:
-            return certificate
-        inputs = self._tensor(self._validated(X))
-        with torch.no_grad():
-            features = math.sqrt(process.signal_variance) * reference(process.model.transform(inputs))
-        bounds = pointwise_bounds(
-            stats.scaled(process.signal_variance), features, process.signal_variance, process.noise_variance
-        )
-        mean, _ = process.moments(inputs)
-        return replace(
-            certificate,
-            theorem=certificate.theorem + ", P1 (pointwise)",
-            mean_error=unit * ((mean - bounds.mean).abs() + bounds.mean_error).numpy(),
-            variance_lower=unit**2 * bounds.variance_lower.numpy(),
-            variance_upper=unit**2 * bounds.variance_upper.numpy(),
-        )
+        request = Request(reference_rank, tol, max_reference_rank, delta, probes, exact_solve)
+        known = self._certificate
+        if X is None and rows is None and request.plain and known is not None and self._training_rows is None:
+            return known
+        new = None if X is None else self._validated(X)
+        certificate = certify_fitted(self, new, lambda: self._rows_for_certificate(rows), request)
+        if X is None and request.plain and known is not None and known.kl.upper <= certificate.kl.upper:
+            return known
+        if known is None or certificate.kl.upper < known.kl.upper:
+            self._certificate = certificate.without_rows()
+        return certificate
 
     def _rows_for_certificate(self, rows: tuple[ArrayLike, ArrayLike] | None) -> ArraySource:
         if rows is not None:
@@ -176,15 +147,40 @@ class LowRankRegressor(GPRegressor):
         model._publish(replace(unoptimised(), converged=False, reason="the fit was still running"))
         return model
 
-    def rank_curve(self) -> RankCurve:
-        """Log evidence and guarantee for every rank up to the fitted one, at the fitted hyper-parameters."""
+    def rank_curve(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> RankCurve:
+        """Log evidence and guarantee for every rank up to the fitted one, at the fitted hyper-parameters.
+
+        With validation rows X (n, D), y (n,) also their mean negative log predictive density at every rank.
+        """
         check_is_fitted(self)
         process = self._process
-        curve = nested_rank_curve if process.model.features.minorises else fourier_rank_curve
-        result = curve(process.statistics, process.signal_variance, process.noise_variance)
+        features, stats, sf2, s2 = (
+            process.model.features,
+            process.statistics,
+            process.signal_variance,
+            process.noise_variance,
+        )
+        rows = self._validation_rows(X, y)
+        if features.minorises:
+            result = nested_rank_curve(stats, sf2, s2, rows)
+        else:
+            result = paired_rank_curve(features, stats, sf2, s2, rows)
         shift = self._user_evidence(0.0)
         elbo = None if result.elbo is None else result.elbo + shift
-        return replace(result, log_evidence=result.log_evidence + shift, elbo=elbo)
+        nlpd = None if result.nlpd is None else result.nlpd + math.log(self._standardiser.y_scale)
+        return replace(result, log_evidence=result.log_evidence + shift, elbo=elbo, nlpd=nlpd)
+
+    def _validation_rows(self, X: ArrayLike | None, y: ArrayLike | None) -> ValidationRows | None:
+        if X is None and y is None:
+            return None
+        if X is None or y is None:
+            raise InvalidInputError("rank_curve takes validation rows as X and y together; one of them is missing")
+        rows, target = checked_rows(self, X, y, reset=False)
+        inputs, process = self._tensor(rows), self._process
+        with torch.no_grad():
+            features = process.model(inputs)
+        targets = torch.from_numpy(self._standardiser.target(target))
+        return ValidationRows(features, targets, process.carried(inputs), process.variance_kind == "dtc")
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the training rows: a pickled model is as small as a saved one."""
@@ -200,14 +196,21 @@ class LowRankRegressor(GPRegressor):
         check_choice("variance", self.variance, VARIANCES)
         check_choice("dtype", self.dtype, tuple(DTYPES))
         check_count("max_iter", self.max_iter)
+        if self.rank == AUTOMATIC:
+            check_positive("tolerance", self.tolerance)
+            check_count("max_rank", self.max_rank)
         check_engine(self.engine)
 
     def _fit_process(
         self, X: NDArray[np.floating], y: NDArray[np.floating]
     ) -> tuple[LowRankProcess, OptimisationResult]:
-        self._training_rows = (X, y)
-        rank = self._usable_rank(X)
-        source = self._source(X, y)
+        self._training_rows, self._certificate = (X, y), None
+        if self.rank == AUTOMATIC:
+            return fit_with_automatic_rank(self, X, y)
+        return self._fit_at(self._source(X, y), self._usable_rank(X, self.rank))
+
+    def _fit_at(self, source: ArraySource, rank: int) -> tuple[LowRankProcess, OptimisationResult]:
+        """Train at one rank and condition on all rows."""
         plan = self._plan(source, rank, self.max_iter, generator(self.random_state))
         learn = self.optimize and not source.target_is_constant
         self._unfinished = partial(self._condition, plan, source, learn)
@@ -225,9 +228,9 @@ class LowRankRegressor(GPRegressor):
             signal, noise = best.signal_variance, best.noise_variance
         return LowRankProcess(model, stats, signal, noise, self.variance)
 
-    def _usable_rank(self, X: NDArray[np.floating]) -> int:
+    def _usable_rank(self, X: NDArray[np.floating], rank: object) -> int:
         """The rank asked for, as far as these rows can carry it."""
-        return capped_rank(self.rank, X, self.cap_rank)
+        return capped_rank(rank, X, self.cap_rank)
 
     def _starting_scale(self, model: LowRankModel, source: ArraySource, rng: np.random.Generator) -> None:
         """Look for length-scales at which the model explains something, unless the user gave them."""
@@ -254,7 +257,7 @@ class LowRankRegressor(GPRegressor):
         return ArraySource(X, y, self._standardiser, DTYPES[self.dtype])
 
     def _extend_process(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> LowRankProcess:
-        self._training_rows = None
+        self._training_rows, self._certificate = None, None
         more = fold_feature_statistics(self._process.model, self._source(X, y), check_engine(self.engine))
         return self._process.updated(more)
 

@@ -38,7 +38,8 @@ class MercerGP(LowRankRegressor):
 
     Parameters
     ----------
-    rank : number of eigenfunctions
+    rank : number of eigenfunctions, or "auto": as many as it takes to prove KL(exact || model) / N <= ``tolerance``
+    tolerance, max_rank : for ``rank="auto"``: nats per row, and where the search ends with a warning
     projection : learn a linear map R^D -> R^d in front of the kernel: a number d, None for all D dimensions, or "auto"
         (all dimensions up to 4, else 4)
     index_set : which products of one-dimensional eigenfunctions to keep: "greedy" (those that raise the objective most,
@@ -63,8 +64,10 @@ class MercerGP(LowRankRegressor):
 
     def __init__(
         self,
-        rank: int = 100,
+        rank: int | Literal["auto"] = 100,
         *,
+        tolerance: float = 1e-3,
+        max_rank: int = 1_000,
         projection: int | Literal["auto"] | None = "auto",
         index_set: str = "greedy",
         input_scale: float | Sequence[float] | None = None,
@@ -85,6 +88,8 @@ class MercerGP(LowRankRegressor):
         callbacks: Sequence[Callback] | None = None,
     ) -> None:
         self.rank = rank
+        self.tolerance = tolerance
+        self.max_rank = max_rank
         self.projection = projection
         self.index_set = index_set
         self.input_scale = input_scale

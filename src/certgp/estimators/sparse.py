@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from certgp.data import ArraySource
 from certgp.errors import InvalidInputError
+from certgp.estimators.automatic_rank import AUTOMATIC
 from certgp.estimators.low_rank import LowRankRegressor, Plan
 from certgp.estimators.validation import check_choice, numbers, one_number, starting_values
 from certgp.features import NystromMap
@@ -31,7 +32,8 @@ class SparseGP(LowRankRegressor):
 
     Parameters
     ----------
-    rank : number of inducing points
+    rank : number of inducing points, or "auto"
+    tolerance, max_rank : for ``rank="auto"``, as in ``MercerGP``
     inducing : where they start: "greedy" (pivoted Cholesky), "kmeans", or an array (r, D) in the units of X
     learn_inducing : move them during the fit
     jitter : part of the definition, Phi Phi' = K_xz (K_zz + jitter sf2 I)^-1 K_zx
@@ -46,8 +48,10 @@ class SparseGP(LowRankRegressor):
 
     def __init__(
         self,
-        rank: int = 100,
+        rank: int | Literal["auto"] = 100,
         *,
+        tolerance: float = 1e-3,
+        max_rank: int = 1_000,
         inducing: Any = "greedy",
         learn_inducing: bool = True,
         jitter: float = DEFAULT_JITTER,
@@ -68,6 +72,8 @@ class SparseGP(LowRankRegressor):
         callbacks: Sequence[Callback] | None = None,
     ) -> None:
         self.rank = rank
+        self.tolerance = tolerance
+        self.max_rank = max_rank
         self.inducing = inducing
         self.learn_inducing = learn_inducing
         self.jitter = jitter
@@ -91,6 +97,8 @@ class SparseGP(LowRankRegressor):
         super()._check_parameters()
         if isinstance(self.inducing, str):
             check_choice("inducing", self.inducing, INDUCING_METHODS)
+        elif self.rank == AUTOMATIC:
+            raise InvalidInputError("rank='auto' chooses inducing points itself; use inducing='greedy' or 'kmeans'")
         if self.dtype == "float32":
             raise InvalidInputError(
                 "dtype='float32' keeps fewer digits than whitening by inducing points needs; use dtype='float64', or "
@@ -98,9 +106,9 @@ class SparseGP(LowRankRegressor):
             )
         one_number("jitter", self.jitter, "lie in [0, 1)", lambda x: 0.0 <= x < 1.0)
 
-    def _usable_rank(self, X: NDArray[np.floating]) -> int:
+    def _usable_rank(self, X: NDArray[np.floating], rank: object) -> int:
         """Given inducing points decide the rank themselves."""
-        return super()._usable_rank(X) if isinstance(self.inducing, str) else len(self._given_points(X.shape[1]))
+        return super()._usable_rank(X, rank) if isinstance(self.inducing, str) else len(self._given_points(X.shape[1]))
 
     def _plan(self, source: ArraySource, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         start = starting_values(self, self._standardiser, 0.5 * float(np.sqrt(source.n_columns)))

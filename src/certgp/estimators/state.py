@@ -14,11 +14,13 @@ from certgp.errors import ModelFileError
 from certgp.estimators.base import GPRegressor
 from certgp.estimators.exact import ExactGP
 from certgp.estimators.fourier import FourierGP
+from certgp.estimators.low_rank import LowRankRegressor
 from certgp.estimators.mercer import MercerGP
 from certgp.estimators.sparse import SparseGP
 from certgp.features import FeatureMap, FourierMap, MercerMap, NystromMap
 from certgp.features.spectral import SpectralDesign
 from certgp.gp import ExactProcess, GaussianProcess, LowRankModel, LowRankProcess, Statistics
+from certgp.guarantees import Certificate
 from certgp.kernels import Kernel, kernel_from_name
 from certgp.training import History, Iteration
 from certgp.transforms import Clip, Identity, Projection, Transform
@@ -56,6 +58,7 @@ def dump_estimator(estimator: GPRegressor) -> tuple[Tensors, Values]:
         "y_mean": standardiser.y_mean,
         "y_scale": standardiser.y_scale,
         "process": process,
+        "certificate": _dump_certificate(estimator),
     }
     return {name: tensor.detach().contiguous() for name, tensor in tensors.items()}, values
 
@@ -80,9 +83,16 @@ def build_estimator(tensors: Tensors, values: Values) -> GPRegressor:
         estimator.feature_names_in_ = np.array(values["feature_names"], dtype=object)
     if values["target_name"] is not None:
         estimator.target_name_ = values["target_name"]
+    if isinstance(estimator, LowRankRegressor) and values.get("certificate") is not None:
+        estimator._certificate = Certificate.from_dict(values["certificate"])
     estimator.history_ = History(tuple(Iteration(**record) for record in values["history"]))
     estimator.kernel_ = estimator._kernel_in_user_units()
     return estimator
+
+
+def _dump_certificate(estimator: GPRegressor) -> Values | None:
+    known = estimator._certificate if isinstance(estimator, LowRankRegressor) else None
+    return None if known is None else known.to_dict()
 
 
 def _dump_process(process: GaussianProcess) -> tuple[Tensors, Values]:

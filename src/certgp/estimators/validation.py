@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,6 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from certgp.checks import check_choice as check_choice
+from certgp.checks import check_count as check_count
+from certgp.checks import check_fraction as check_fraction
+from certgp.checks import check_positive, check_positives
+from certgp.checks import numbers as numbers
+from certgp.checks import one_number as one_number
 from certgp.data import Standardiser
 from certgp.engines import Engine, LocalEngine
 from certgp.errors import ConstantDataWarning, InvalidInputError, RankWarning, warn_user
@@ -24,41 +30,6 @@ VARIANCES = ("dtc", "lowrank")
 DTYPES = {"float64": torch.float64, "float32": torch.float32}
 _DEFAULT_NOISE_RATIO = 0.1
 _FLOATS = [np.float64, np.float32]
-
-
-def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
-    """One of the named strings."""
-    if not isinstance(value, str) or value not in choices:
-        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, choices))}, found {value!r}")
-    return value
-
-
-def check_count(name: str, value: object, least: int = 1) -> int:
-    """A whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InvalidInputError(f"{name} must be a whole number of at least {least}, found {value!r}")
-    return int(value)
-
-
-def numbers(name: str, value: Any, requirement: str) -> NDArray[np.float64]:
-    """A float64 array of what was given, or an error that names the argument and what it must be."""
-    try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must {requirement}, found {value!r}") from error
-
-
-def one_number(name: str, value: Any, requirement: str, holds: Callable[[float], bool]) -> float:
-    """A single number of which ``holds`` is true."""
-    number = numbers(name, value, requirement)
-    if number.ndim > 0 or not holds(float(number)):
-        raise InvalidInputError(f"{name} must {requirement}, found {value!r}")
-    return float(number)
-
-
-def check_fraction(name: str, value: Any) -> float:
-    """A number strictly between 0 and 1."""
-    return one_number(name, value, "lie strictly between 0 and 1", lambda x: 0.0 < x < 1.0)
 
 
 def check_minorising(name: str, value: object, wanted: str, choices: Sequence[str], model: str) -> str:
@@ -214,24 +185,15 @@ def starting_values(
         else per_dimension("length_scale", length_scale, d) / units
     )
     y_variance = standardiser.y_scale**2
-    signal = 1.0 if signal_variance is None else _positive("signal_variance", signal_variance) / y_variance
+    signal = 1.0 if signal_variance is None else check_positive("signal_variance", signal_variance) / y_variance
     noise = (
         _DEFAULT_NOISE_RATIO
         if given.noise_variance is None
-        else _positive("noise_variance", given.noise_variance) / y_variance
+        else check_positive("noise_variance", given.noise_variance) / y_variance
     )
     return StartingValues(family(scales, signal), noise)
 
 
 def per_dimension(name: str, value: Any, dimension: int) -> NDArray[np.float64]:
     """Positive numbers, one per kernel dimension; a single one serves all."""
-    scales = numbers(name, value, "be positive and finite")
-    if scales.ndim > 1 or (scales.ndim == 1 and len(scales) not in (1, dimension)):
-        raise InvalidInputError(f"{name} has {scales.size} numbers but the kernel works in {dimension} dimension(s)")
-    if not (np.isfinite(scales).all() and (scales > 0).all()):
-        raise InvalidInputError(f"{name} must be positive and finite, found {value!r}")
-    return np.broadcast_to(scales, (dimension,)).copy()
-
-
-def _positive(name: str, value: Any) -> float:
-    return one_number(name, value, "be positive and finite", lambda x: 0.0 < x < np.inf)
+    return check_positives(name, value, dimension, f"the kernel works in {dimension} dimension(s)")

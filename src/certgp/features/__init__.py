@@ -1,6 +1,7 @@
 """Feature maps phi with phi(x)'phi(x') close to k(x, x'): Mercer, Fourier, Nystrom."""
 
 from certgp.features.base import FeatureMap
+from certgp.features.data_mercer import data_mercer_map, mean_gap
 from certgp.features.fourier import FourierMap
 from certgp.features.index_sets import box_indices, eigenvalue_tail, optimal_indices, total_degree_indices
 from certgp.features.inducing import greedy_inducing_points, kmeans_inducing_points
@@ -17,9 +18,11 @@ __all__ = [
     "NystromFeatures",
     "NystromMap",
     "box_indices",
+    "data_mercer_map",
     "eigenvalue_tail",
     "greedy_inducing_points",
     "kmeans_inducing_points",
+    "mean_gap",
     "optimal_indices",
     "total_degree_indices",
 ]

@@ -23,6 +23,7 @@ class FeatureMap(nn.Module, ABC):
     """
 
     minorises: ClassVar[bool]  # is Phi Phi' <= K proven for every X?
+    group: ClassVar[int] = 1  # features come in groups of this size
 
     def __init__(self, kernel: Kernel, dimension: int) -> None:
         super().__init__()
@@ -53,6 +54,14 @@ class FeatureMap(nn.Module, ABC):
     def kernel(self) -> Kernel:
         """The kernel at unit signal variance and the current length-scales; carries gradients."""
         return self.kernel_family(self.log_length_scale.exp())
+
+    @abstractmethod
+    def leading(self, rank: int) -> FeatureMap:
+        """The map of the first ``rank`` features at the same parameters: what a smaller rank would have been."""
+
+    def leading_columns(self, rank: int) -> tuple[Tensor, float]:
+        """Columns of Phi that ``leading(rank)`` keeps, and the factor by which it multiplies their squares."""
+        return torch.arange(rank), 1.0
 
     def parameter_bounds(self) -> dict[str, Bounds]:
         """Box of each parameter by name; a parameter that is not named is free."""

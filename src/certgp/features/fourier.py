@@ -22,6 +22,7 @@ class FourierMap(FeatureMap):
     """
 
     minorises: ClassVar[bool] = False
+    group: ClassVar[int] = 2
     amplitudes: Tensor
 
     def __init__(self, kernel: Kernel, design: SpectralDesign, *, learn_frequencies: bool = False) -> None:
@@ -35,6 +36,18 @@ class FourierMap(FeatureMap):
     @property
     def rank(self) -> int:
         return 2 * self.frequencies.shape[0]
+
+    def leading(self, rank: int) -> FourierMap:
+        pairs, factor = rank // 2, self.rank // 2 / (rank // 2)
+        weights = factor * self.amplitudes.square()[:pairs]
+        design = SpectralDesign(self.frequencies.detach()[:pairs], weights)
+        kernel = self.kernel_family(self.log_length_scale.detach().exp())
+        return FourierMap(kernel, design, learn_frequencies=self.learns_frequencies)
+
+    def leading_columns(self, rank: int) -> tuple[Tensor, float]:
+        """k of m cos/sin pairs carry m / k times larger weights."""
+        pairs, all_pairs = torch.arange(rank // 2), self.rank // 2
+        return torch.cat([pairs, all_pairs + pairs]), all_pairs / len(pairs)
 
     def basis(self, X: Tensor) -> Tensor:
         scaled = (self.frequencies / self.log_length_scale.exp()).to(X.dtype)

@@ -96,6 +96,12 @@ class MercerMap(FeatureMap):
     def forward(self, X: Tensor) -> Tensor:
         return self.basis(X).mT.index_select(0, self._tree.position).mT
 
+    def leading(self, rank: int) -> MercerMap:
+        kernel, scale = self.kernel_family(self.log_length_scale.detach().exp()), self.log_input_scale.detach().exp()
+        part = MercerMap(kernel, scale, 1, self.index_set, self.centre)
+        part.set_indices(self.indices[:rank].numpy())
+        return part
+
     def parameter_bounds(self) -> dict[str, Bounds]:
         return {"log_length_scale": LOG_SCALE_BOUNDS, "log_input_scale": (-3.0, 3.0)}
 

@@ -42,6 +42,10 @@ class NystromMap(FeatureMap):
             (self.inducing_points / self.log_length_scale.exp()).to(X.dtype),
         )
 
+    def leading(self, rank: int) -> NystromMap:
+        kernel = self.kernel_family(self.log_length_scale.detach().exp())
+        return NystromMap(kernel, self.inducing_points.detach()[:rank], jitter=self.jitter)
+
     def _factor(self) -> Tensor:
         """L (r, r), lower triangular, with L L' = K_zz + jitter I at unit signal variance."""
         kzz = self.kernel(self.inducing_points, self.inducing_points)

@@ -71,7 +71,7 @@ class LowRankProcess(GaussianProcess):
         mean, variance = self.posterior.mean(phi), self.posterior.variance(phi)
         if self.variance_kind == "dtc":
             variance = variance + self._lost_variance(phi)
-        rho = self._carried(X)
+        rho = self.carried(X)
         if rho is None:
             return mean, variance
         return rho * mean, rho.square() * variance + self.signal_variance * (1.0 - rho.square())
@@ -82,7 +82,7 @@ class LowRankProcess(GaussianProcess):
         covariance = self.posterior.covariance(phi)
         if self.variance_kind == "dtc":
             covariance = covariance + self._lost_covariance(X, phi)
-        rho = self._carried(X)
+        rho = self.carried(X)
         if rho is None:
             return covariance
         return rho[:, None] * covariance * rho + torch.diag(self.signal_variance * (1.0 - rho.square()))
@@ -94,13 +94,14 @@ class LowRankProcess(GaussianProcess):
         if self.variance_kind == "dtc":
             lost = self._lost_covariance(X, phi)
             draws = draws + sample_centred(lost, count, generator)
-        rho = self._carried(X)
+        rho = self.carried(X)
         if rho is None:
             return draws
         fresh = torch.randn(draws.shape, dtype=draws.dtype, generator=generator)
         return rho[:, None] * draws + (self.signal_variance * (1.0 - rho.square())).sqrt()[:, None] * fresh
 
-    def _carried(self, X: Tensor) -> Tensor | None:
+    @torch.no_grad()
+    def carried(self, X: Tensor) -> Tensor | None:
         """Correlation rho (n,) of f(x) with f(g(x)) where the transform pulled x to g(x).
 
         Given f(g(x)), the prior says f(x) ~ N(rho f(g(x)), sf2 (1 - rho^2)): far outside the box a prediction falls

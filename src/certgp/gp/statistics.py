@@ -65,6 +65,10 @@ class Statistics:
         """Statistics of the last ``rank`` features."""
         return Statistics(self.A[-rank:, -rank:], self.b[-rank:], self.yty, self.n)
 
+    def picked(self, columns: Tensor) -> Statistics:
+        """Statistics of some of the features."""
+        return Statistics(self.A[columns][:, columns], self.b[columns], self.yty, self.n)
+
     def leading(self, rank: int) -> Statistics:
         """Statistics of the first ``rank`` features."""
         return Statistics(self.A[:rank, :rank], self.b[:rank], self.yty, self.n)

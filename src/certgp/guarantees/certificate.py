@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from certgp.checks import check_fraction
 
 Array = NDArray[np.float64]
 
@@ -29,6 +31,18 @@ class Interval:
         return 0.5 * (self.upper - self.lower)
 
 
+@dataclass(frozen=True)
+class ExpectedPredictiveKL:
+    """E_y KL(exact predictive || model predictive) at new rows, y drawn from the exact GP on the training rows."""
+
+    interval: Interval  # nats, over all new rows together
+    n_rows: int
+
+    def with_probability(self, eta: float) -> float:
+        """A bound on the predictive KL that holds with probability 1 - eta over y (Markov).  [paper, eq. 57]"""
+        return self.interval.upper / check_fraction("eta", eta)
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """A proven statement about a fitted model and the exact GP with the same hyper-parameters."""
@@ -41,8 +55,11 @@ class Certificate:
     assumptions: tuple[str, ...]  # what code did not check
     confidence: float = 1.0  # 1 where nothing is random
     mean_error: Array | None = field(default=None, repr=False)  # per row of X: bound on |mean - exact mean|
+    mean_error_lower: Array | None = field(default=None, repr=False)  # and from below
     variance_lower: Array | None = field(default=None, repr=False)  # per row of X: bracket of the exact latent variance
     variance_upper: Array | None = field(default=None, repr=False)
+    predictive_kl: ExpectedPredictiveKL | None = None  # at the rows of X, where a reference was read
+    notes: tuple[str, ...] = ()  # what a reader should know: a tolerance that was not met, and what would help
 
     @property
     def vacuous(self) -> bool:
@@ -62,17 +79,37 @@ class Certificate:
         return f"The exact GP and this model differ by at most {self.kl.upper / self.n_rows:.3g} nats per training row."
 
     def __str__(self) -> str:
-        rows = [("KL(exact || model)", _ends(self.kl)), ("  per row", _ends(self.kl, self.n_rows))]
+        vacuous = "  (vacuous)" if self.vacuous else ""
+        rows = [("KL(exact || model)", _ends(self.kl) + vacuous), ("  per row", _ends(self.kl, self.n_rows))]
         if self.log_evidence is not None:
             rows.append(("exact log evidence", _ends(self.log_evidence)))
+        if self.predictive_kl is not None:
+            rows.append(("expected predictive KL", _ends(self.predictive_kl.interval)))
+            rows.append(("  per new row", _ends(self.predictive_kl.interval, self.predictive_kl.n_rows)))
         rows += [("theorem", self.theorem), ("confidence", f"{self.confidence:g}")]
         rows += [("assumed", text) for text in self.assumptions] or [("assumed", "nothing beyond the model itself")]
+        rows += [("note", text) for text in self.notes]
         width = max(len(name) for name, _ in rows)
         return "\n".join([*(f"{name:<{width}}  {text}" for name, text in rows), self.sentence()])
 
+    def without_rows(self) -> Certificate:
+        """The statement about the training rows alone, which is what a model file keeps."""
+        theorem = ", ".join(part for part in self.theorem.split(", ") if part[:2] not in _ROW_THEOREMS)
+        return replace(
+            self,
+            theorem=theorem,
+            notes=(),
+            predictive_kl=None,
+            mean_error=None,
+            mean_error_lower=None,
+            variance_lower=None,
+            variance_upper=None,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        arrays = {name: getattr(self, name) for name in ("mean_error", "variance_lower", "variance_upper")}
+        arrays = {name: getattr(self, name) for name in _ROW_FIELDS}
+        predictive = self.predictive_kl
         return {
             "kl": [self.kl.lower, self.kl.upper],
             "log_evidence": None if self.log_evidence is None else [self.log_evidence.lower, self.log_evidence.upper],
@@ -83,7 +120,35 @@ class Certificate:
             "confidence": self.confidence,
             "vacuous": self.vacuous,
             "sentence": self.sentence(),
+            "notes": list(self.notes),
+            "predictive_kl": None
+            if predictive is None
+            else {"interval": [predictive.interval.lower, predictive.interval.upper], "n_rows": predictive.n_rows},
         } | {name: None if array is None else array.tolist() for name, array in arrays.items()}
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> Certificate:
+        """The certificate that ``to_dict`` described."""
+        evidence, predictive = values["log_evidence"], values["predictive_kl"]
+        arrays = {name: None if values[name] is None else np.array(values[name]) for name in _ROW_FIELDS}
+        return Certificate(
+            kl=Interval(*values["kl"]),
+            log_evidence=None if evidence is None else Interval(*evidence),
+            n_rows=values["n_rows"],
+            theorem=values["theorem"],
+            evidence=values["evidence"],
+            assumptions=tuple(values["assumptions"]),
+            confidence=values["confidence"],
+            notes=tuple(values["notes"]),
+            predictive_kl=None
+            if predictive is None
+            else ExpectedPredictiveKL(Interval(*predictive["interval"]), predictive["n_rows"]),
+            **arrays,
+        )
+
+
+_ROW_FIELDS = ("mean_error", "mean_error_lower", "variance_lower", "variance_upper")
+_ROW_THEOREMS = ("P1", "P2", "C1")  # statements about single rows or new rows
 
 
 def _ends(interval: Interval, divisor: float = 1.0) -> str:

@@ -24,9 +24,7 @@ class PredictionBounds:
     variance_upper: Tensor  # (n,)
 
 
-def pointwise_bounds(
-    stats: Statistics, features: Tensor, signal_variance: float, noise_variance: float
-) -> PredictionBounds:
+class PointwiseBounds:
     r"""For a map below the kernel, statistics and features (n, r) with the signal variance inside:
 
         |mu_exact(x) - mu(x)| <= |a| [ sf tau / sqrt(tau + s2) + sqrt(e tau) ],    a = (y - Phi w) / s2
@@ -34,18 +32,41 @@ def pointwise_bounds(
 
     with tau = Tr(K - Phi Phi'), e = sf2 - |phi(x)|^2. Everything but phi(x) comes from r x r matrices.
     """
-    posterior = LowRankPosterior.condition(stats, noise_variance)
-    tau = trace_gap(stats, signal_variance) + accumulation_slack(stats.n, stats.n * signal_variance)
-    w = posterior.weights
-    residual = stats.yty - 2.0 * float(stats.b @ w) + float(w @ (stats.A @ w))
-    residual += accumulation_slack(stats.n, stats.yty + float(w @ (stats.A @ w)))
-    a = math.sqrt(max(residual, 0.0)) / noise_variance
-    lost = (signal_variance - features.square().sum(1)).clamp_min(0.0) + accumulation_slack(1, signal_variance)
-    # |c|^2 = phi' C^-1 A C^-1 phi
-    solved = torch.cholesky_solve(features.mT, posterior.factor)
-    c_norm = (solved * (stats.A @ solved)).sum(0).clamp_min(0.0).sqrt()
-    variance = posterior.variance(features)
-    error = a * (math.sqrt(signal_variance) * tau / math.sqrt(tau + noise_variance) + (lost * tau).sqrt())
-    return PredictionBounds(
-        posterior.mean(features), error, variance, variance + (lost.sqrt() + c_norm * math.sqrt(tau)).square()
-    )
+
+    def __init__(self, stats: Statistics, signal_variance: float, noise_variance: float) -> None:
+        self.posterior = LowRankPosterior.condition(stats, noise_variance)
+        self._statistics = stats
+        self._signal_variance, self._noise_variance = signal_variance, noise_variance
+        self._tau = trace_gap(stats, signal_variance) + accumulation_slack(stats.n, stats.n * signal_variance)
+        w = self.posterior.weights
+        explained = float(w @ (stats.A @ w))
+        residual = stats.yty - 2.0 * float(stats.b @ w) + explained
+        residual += accumulation_slack(stats.n, stats.yty + explained)
+        self.residual_norm = math.sqrt(max(residual, 0.0)) / noise_variance  # |a|
+
+    def __call__(self, features: Tensor) -> PredictionBounds:
+        """Bounds at the rows behind these features (n, r)."""
+        sf2, tau = self._signal_variance, self._tau
+        lost = (sf2 - features.square().sum(1)).clamp_min(0.0) + accumulation_slack(1, sf2)
+        # |c|^2 = phi' C^-1 A C^-1 phi
+        solved = torch.cholesky_solve(features.mT, self.posterior.factor)
+        c_norm = (solved * (self._statistics.A @ solved)).sum(0).clamp_min(0.0).sqrt()
+        variance = self.posterior.variance(features)
+        error = self.residual_norm * (mean_error_factor(tau, sf2, self._noise_variance) + (lost * tau).sqrt())
+        upper = variance + (lost.sqrt() + c_norm * math.sqrt(tau)).square()
+        rounding = accumulation_slack(1, sf2)
+        return PredictionBounds(
+            self.posterior.mean(features), error, (variance - rounding).clamp_min(0.0), upper + rounding
+        )
+
+
+def mean_error_factor(tau: float, signal_variance: float, noise_variance: float) -> float:
+    """sf tau / sqrt(tau + s2): how much of |a| the rows' trace gap lets through to any mean."""
+    return math.sqrt(signal_variance) * tau / math.sqrt(tau + noise_variance)
+
+
+def pointwise_bounds(
+    stats: Statistics, features: Tensor, signal_variance: float, noise_variance: float
+) -> PredictionBounds:
+    """``PointwiseBounds`` at one set of features."""
+    return PointwiseBounds(stats, signal_variance, noise_variance)(features)

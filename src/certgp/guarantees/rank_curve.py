@@ -1,58 +1,128 @@
-"""How evidence and guarantee grow with the rank, for every rank at once."""
+"""How evidence, guarantee and predictions grow with the rank, for every rank at once."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from certgp.gp import Statistics, log_evidence
+from certgp.features import FeatureMap
+from certgp.gp import LowRankPosterior, Statistics, log_evidence
 from certgp.gp.evidence import NOISE_REMEDY
 from certgp.guarantees.certificate import accumulation_slack
 from certgp.guarantees.dominated import sharpened_trace_bound
 from certgp.linalg import cholesky, eye_like, solve_lower
 
 Array = NDArray[np.float64]
+_CHUNK = 2_048
 
 
 @dataclass(frozen=True, eq=False)
 class RankCurve:
     """At the fitted hyper-parameters, per rank: log evidence of the low-rank model and, for maps below the kernel,
-    bounds."""
+    bounds; with validation rows also how well each rank predicts."""
 
     ranks: NDArray[np.int64]
     log_evidence: Array  # units of y
     elbo: Array | None  # lower bound on the exact log evidence
     kl_bound: Array | None  # upper bound on KL(exact || model at this rank)
+    n_rows: int
+    nlpd: Array | None = None  # mean negative log predictive density of the validation rows, units of y
+
+    def smallest(self, tolerance: float) -> int | None:
+        """The smallest rank whose bound on the KL divergence per row is at most ``tolerance``."""
+        if self.kl_bound is None:
+            return None
+        enough = np.flatnonzero(self.kl_bound <= tolerance * self.n_rows)
+        return int(self.ranks[enough[0]]) if len(enough) else None
 
 
-def nested_rank_curve(unit_stats: Statistics, signal_variance: float, noise_variance: float) -> RankCurve:
-    r"""The curve of a map below the kernel whose features are nested. All leading blocks of one Cholesky factor: L[:k,
+@dataclass(frozen=True, eq=False)
+class ValidationRows:
+    """Rows to predict: unit-variance features (n, r), targets (n,), and how much of f each carries (see Clip)."""
+
+    features: Tensor
+    y: Tensor
+    carried: Tensor | None
+    adds_lost_variance: bool  # variance="dtc"
+
+    def chunks(self) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+        """At most 2,048 rows at a time, so that ranks x rows fits."""
+        for start in range(0, len(self.y), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            yield self.features[part], self.y[part], None if self.carried is None else self.carried[part]
+
+
+def nested_rank_curve(
+    unit_stats: Statistics, signal_variance: float, noise_variance: float, validation: ValidationRows | None = None
+) -> RankCurve:
+    r"""The curve of a map below the kernel, whose features are nested. All leading blocks of one Cholesky factor: L[:k,
     :k] is the factor of the rank-k model, so one O(r^3) serves every rank.
 
-    log|C_k| = 2 sum_{i<=k} log L_ii and b_k'C_k^-1 b_k = sum_{i<=k} (L^-1 b)_i^2: two cumulative sums.
+    log|C_k| = 2 sum_{i<=k} log L_ii and b_k'C_k^-1 b_k = sum_{i<=k} (L^-1 b)_i^2: two cumulative sums. Predictions are
+    cumulative sums too: mean_k(x) = sum_{i<=k} (L^-1 phi)_i (L^-1 b)_i, variance_k(x) = s2 sum_{i<=k} (L^-1 phi)_i^2.
     """
     stats, n, s2 = unit_stats.scaled(signal_variance), unit_stats.n, noise_variance
     L = cholesky(stats.A + s2 * eye_like(stats.A), NOISE_REMEDY)
     ranks = torch.arange(1, stats.rank + 1, dtype=torch.float64)
-    explained = solve_lower(L, stats.b).square().cumsum(0)
+    half = solve_lower(L, stats.b)
     log_det = 2.0 * L.diagonal().log().cumsum(0) + (n - ranks) * math.log(s2)
-    evidence = -0.5 * ((stats.yty - explained) / s2 + log_det + n * math.log(2.0 * math.pi))
+    evidence = -0.5 * ((stats.yty - half.square().cumsum(0)) / s2 + log_det + n * math.log(2.0 * math.pi))
     gap = (n * signal_variance - stats.A.diagonal().cumsum(0)).clamp_min(0.0)
     slack = accumulation_slack(n, n * signal_variance)
     bounds = np.array([sharpened_trace_bound(float(g) + slack, s2) for g in gap])
-    return RankCurve(np.arange(1, stats.rank + 1), evidence.numpy(), (evidence - gap / (2.0 * s2)).numpy(), bounds)
+    elbo = (evidence - gap / (2.0 * s2)).numpy()
+    nlpd = None if validation is None else _nested_nlpd(L, half, signal_variance, s2, validation)
+    return RankCurve(np.arange(1, stats.rank + 1), evidence.numpy(), elbo, bounds, n, nlpd)
 
 
-def fourier_rank_curve(unit_stats: Statistics, signal_variance: float, noise_variance: float) -> RankCurve:
+def _nested_nlpd(L: Tensor, half: Tensor, signal_variance: float, noise: float, rows: ValidationRows) -> Array:
+    total = torch.zeros(L.shape[0], dtype=torch.float64)
+    for unit_features, y, carried in rows.chunks():
+        phi = math.sqrt(signal_variance) * unit_features.mT  # (r, n)
+        solved = solve_lower(L, phi)
+        mean = (solved * half[:, None]).cumsum(0)
+        variance = noise * solved.square().cumsum(0)
+        if rows.adds_lost_variance:
+            variance += (signal_variance - phi.square().cumsum(0)).clamp_min(0.0)
+        total += _negative_log_density(mean, variance, y, carried, signal_variance, noise).sum(1)
+    return (total / len(rows.y)).numpy()
+
+
+def paired_rank_curve(
+    features: FeatureMap,
+    unit_stats: Statistics,
+    signal_variance: float,
+    noise_variance: float,
+    validation: ValidationRows | None = None,
+) -> RankCurve:
     """The curve of cos/sin pairs: k of m pairs carry m / k times larger weights, so each rank has its own factor."""
-    m = unit_stats.rank // 2
-    evidence = []
-    for k in range(1, m + 1):
-        pick = torch.cat([torch.arange(k), torch.arange(m, m + k)])
-        part = Statistics(unit_stats.A[pick][:, pick], unit_stats.b[pick], unit_stats.yty, unit_stats.n)
-        evidence.append(log_evidence(part.scaled(signal_variance * m / k), noise_variance))
-    return RankCurve(np.arange(2, 2 * m + 1, 2), np.array(evidence), None, None)
+    ranks = np.arange(2, unit_stats.rank + 1, 2)
+    evidence, nlpd = np.empty(len(ranks)), np.zeros(len(ranks))
+    for i, rank in enumerate(ranks):
+        columns, factor = features.leading_columns(int(rank))
+        stats = unit_stats.picked(columns).scaled(factor * signal_variance)
+        evidence[i] = log_evidence(stats, noise_variance)
+        if validation is not None:
+            posterior = LowRankPosterior.condition(stats, noise_variance)
+            for unit_features, y, carried in validation.chunks():
+                phi = math.sqrt(factor * signal_variance) * unit_features[:, columns]
+                mean, variance = posterior.mean(phi), posterior.variance(phi)
+                density = _negative_log_density(mean, variance, y, carried, signal_variance, noise_variance)
+                nlpd[i] += float(density.sum()) / len(validation.y)
+    return RankCurve(ranks, evidence, None, None, unit_stats.n, None if validation is None else nlpd)
+
+
+def _negative_log_density(
+    mean: Tensor, variance: Tensor, y: Tensor, carried: Tensor | None, signal_variance: float, noise: float
+) -> Tensor:
+    if carried is not None:
+        mean, rest = carried * mean, signal_variance * (1.0 - carried.square())
+        variance = carried.square() * variance + rest
+    total = variance + noise
+    return 0.5 * (torch.log(2.0 * math.pi * total) + (y - mean).square() / total)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch import Tensor
 from certgp.data import Chunk, RowSource
 from certgp.engines import Engine
 from certgp.errors import NotCertifiableError
-from certgp.features import FeatureMap, FourierMap, MercerMap, NystromMap, greedy_inducing_points
+from certgp.features import FeatureMap, FourierMap, NystromMap, data_mercer_map, greedy_inducing_points, mean_gap
 from certgp.gp import LowRankModel, Statistics
 from certgp.gp.evidence import NOISE_REMEDY, trace_gap
 from certgp.guarantees.certificate import Certificate, Interval, accumulation_slack
@@ -21,77 +22,158 @@ from certgp.kernels import Gaussian, Kernel
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower
 
 _SAMPLE_ROWS = 4_000
+_NYSTROM_JITTER = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class ReferenceResult:
-    """The certificate, and the reference with its statistics, from which single predictions are bounded."""
+class Problem:
+    """What is certified: a model at fixed hyper-parameters on rows that can be read again."""
 
-    certificate: Certificate
-    reference: FeatureMap
-    statistics: Statistics  # of the reference's unit-variance features
-    model_statistics: Statistics  # of the model's, as found in the rows given
+    model: LowRankModel
+    signal_variance: float
+    noise_variance: float
+    source: RowSource
+    engine: Engine
+
+    @property
+    def kernel(self) -> Kernel:
+        """The exact kernel on transformed inputs, at unit signal variance."""
+        return self.model.features.kernel_family(self.model.features.log_length_scale.detach().exp())
+
+    def sample(self, rng: np.random.Generator) -> Tensor:
+        """Some transformed inputs (n0, d), on which references are chosen."""
+        inputs: Tensor = self.model.transform(self.source.sample(_SAMPLE_ROWS, rng).X)
+        return inputs.detach()
 
 
-def reference_features(model: LowRankModel, rows: Tensor, rank: int) -> FeatureMap:
-    """A map below the model's kernel on its own inputs: Mercer for the Gaussian kernel, greedy Nystrom otherwise."""
-    inputs = model.transform(rows).detach()
-    kernel: Kernel = model.features.kernel_family(model.features.log_length_scale.detach().exp())
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A map Psi with Psi Psi' <= K and its statistics together with the model's, from one pass over the rows."""
+
+    features: FeatureMap  # unit variance
+    joint: Statistics  # of [Psi, Phi] at unit variance
+    problem: Problem
+
+    @property
+    def statistics(self) -> Statistics:
+        """Statistics of the reference's unit-variance features."""
+        return self.joint.leading(self.features.rank)
+
+    @property
+    def model_statistics(self) -> Statistics:
+        """The model's, as found in the rows given."""
+        return self.joint.trailing(self.problem.model.rank)
+
+    def kl_to_model(self, rank: int | None = None) -> float:
+        """KL(reference || model), or of the model's leading ``rank`` features."""
+        features, m, sf2 = self.problem.model.features, self.features.rank, self.problem.signal_variance
+        gram = self.joint.scaled(sf2).A
+        if rank is not None:
+            columns, factor = features.leading_columns(rank)
+            weights = torch.ones(m + rank, dtype=torch.float64)
+            weights[m:] = math.sqrt(factor)
+            pick = torch.cat([torch.arange(m), m + columns])
+            gram = weights[:, None] * gram[pick][:, pick] * weights
+        return kl_from_gram(gram, m, self.problem.noise_variance)
+
+    @property
+    def half_width(self) -> float:
+        """How far KL(exact || any model) can be from KL(reference || that model), rounding aside."""
+        return 0.5 * self.trace_gap / self.problem.noise_variance
+
+    @property
+    def trace_gap(self) -> float:
+        """Tr(K - Psi Psi') over the rows, with its rounding slack."""
+        sf2 = self.problem.signal_variance
+        return trace_gap(self.statistics.scaled(sf2), sf2) + accumulation_slack(self.joint.n, self.joint.n * sf2)
+
+
+def reference_features(kernel: Kernel, inputs: Tensor, rank: int) -> FeatureMap:
+    """A map below the kernel for these inputs (n, d): Mercer for the Gaussian kernel, greedy Nystrom otherwise."""
     if isinstance(kernel, Gaussian):
-        spread = inputs.std(0, correction=0)
-        return MercerMap(kernel, torch.where(spread > 0, spread, 1.0), rank, centre=inputs.mean(0))
+        return data_mercer_map(kernel, inputs, rank)
     points = greedy_inducing_points(kernel, inputs, min(rank, inputs.shape[0]))
-    return NystromMap(kernel, points, jitter=1e-8)
+    return NystromMap(kernel, points, jitter=_NYSTROM_JITTER)
 
 
-@torch.no_grad()
-def certify_through_reference(
-    model: LowRankModel,
-    signal_variance: float,
-    noise_variance: float,
-    source: RowSource,
-    engine: Engine,
-    reference_rank: int,
-    rng: np.random.Generator,
-) -> ReferenceResult:
-    r"""|KL(P || Q) - KL(M || Q)| <= t / 2 with t = Tr(K - Psi Psi') / s2, for a reference M with Psi Psi' <= K.
-
-    P is the exact GP, Q the model, M = N(0, Psi Psi' + s2 I).
-    """
+def check_certifiable(model: LowRankModel) -> None:
+    """Refuse a model that approximates no kernel."""
     if isinstance(model.features, FourierMap) and model.features.learns_frequencies:
         raise NotCertifiableError(
             "a Fourier model with learned frequencies is no longer an approximation of its kernel, so there is no "
             "exact GP to compare it with; fit with learn_frequencies=False to certify"
         )
-    reference = reference_features(model, source.sample(_SAMPLE_ROWS, rng).X, reference_rank)
-    m = reference.rank
+
+
+@torch.no_grad()
+def read_reference(problem: Problem, features: FeatureMap) -> Reference:
+    """One pass over the rows: the Gram matrix of [Psi, Phi], O(N (m + r)^2)."""
 
     def task(chunk: Chunk) -> Statistics:
-        X = chunk.X.double()
-        joint = torch.cat([reference(model.transform(X)), model(X)], dim=1)
-        return Statistics.of(joint, chunk.y)
+        return Statistics.of(joint_features(problem.model, features, chunk.X), chunk.y)
 
-    joint = engine.fold(task, source, m + model.rank)
-    stats = joint.leading(m)
-    scaled = stats.scaled(signal_variance)
-    slack = accumulation_slack(joint.n, joint.n * signal_variance)
-    half = 0.5 * (trace_gap(scaled, signal_variance) + slack) / noise_variance
-    centre = _kl_between(joint.scaled(signal_variance).A, m, noise_variance)
-    rounding = accumulation_slack(joint.n, joint.n * (1.0 + signal_variance / noise_variance))
-    evidence = certify_dominated(stats, signal_variance, noise_variance)
-    certificate = Certificate(
+    return Reference(features, problem.engine.fold(task, problem.source, features.rank + problem.model.rank), problem)
+
+
+def joint_features(model: LowRankModel, reference: FeatureMap, X: Tensor) -> Tensor:
+    """[Psi, Phi] (n, m + r) of X (n, D) at unit variance."""
+    rows = X.double()
+    return torch.cat([reference(model.transform(rows)), model(rows)], dim=1)
+
+
+def growing_references(
+    problem: Problem,
+    rank: int,
+    max_rank: int,
+    promising: Callable[[float], bool],
+    rng: np.random.Generator,
+    insist: bool = True,
+) -> Iterator[Reference]:
+    """References of doubling rank, each read over all rows.
+
+    A rank whose trace gap, estimated on a sample of the rows, is not ``promising`` is passed over without reading them;
+    the last one, at ``max_rank``, is read in any case where ``insist``.
+    """
+    check_certifiable(problem.model)
+    inputs = problem.sample(rng)
+    scale = problem.source.n_rows * problem.signal_variance
+    while True:
+        features = reference_features(problem.kernel, inputs, rank)
+        exhausted = rank >= max_rank or features.rank < rank
+        if (exhausted and insist) or promising(scale * max(mean_gap(features, inputs), 0.0)):
+            yield read_reference(problem, features)
+        if exhausted:
+            return
+        rank = min(2 * rank, max_rank)
+
+
+def certify_through(reference: Reference, rank: int | None = None) -> Certificate:
+    r"""|KL(P || Q) - KL(M || Q)| <= t / 2 with t = Tr(K - Psi Psi') / s2, for a reference M with Psi Psi' <= K.
+
+    P is the exact GP, Q the model (or its leading ``rank`` features), M = N(0, Psi Psi' + s2 I).
+    """
+    problem, n = reference.problem, reference.joint.n
+    sf2, s2 = problem.signal_variance, problem.noise_variance
+    half, centre = reference.half_width, reference.kl_to_model(rank)
+    rounding = accumulation_slack(n, n * (1.0 + sf2 / s2))
+    bracket = certify_dominated(reference.statistics, sf2, s2)
+    return Certificate(
         kl=Interval(max(0.0, centre - half - rounding), centre + half + rounding),
-        log_evidence=evidence.log_evidence,
-        n_rows=joint.n,
+        log_evidence=bracket.log_evidence,
+        n_rows=n,
         theorem="R1 (reference model), E1 (ELBO), E2 (upper bound)",
-        evidence={"reference_rank": m, "half_width": half, "kl_to_reference": centre, "rounding_slack": rounding},
+        evidence={
+            "reference_rank": reference.features.rank,
+            "half_width": half,
+            "kl_to_reference": centre,
+            "rounding_slack": rounding,
+        },
         assumptions=(),
     )
-    return ReferenceResult(certificate, reference, stats, joint.trailing(model.rank))
 
 
-def _kl_between(gram: Tensor, m: int, noise: float) -> float:
-    r"""KL(N(0, Psi Psi' + s2 I) || N(0, Phi Phi' + s2 I)) from the Gram matrix of [Psi, Phi].
+def kl_from_gram(gram: Tensor, m: int, noise: float) -> float:
+    r"""KL(N(0, Psi Psi' + s2 I) || N(0, Phi Phi' + s2 I)) from the Gram matrix of [Psi, Phi], Psi the first m columns.
 
     1/2 { [Tr G_M - |L_B^-1 G_MF'|^2] / s2 - r + s2 |L_B^-1|^2 + log|G_F / s2 + I| - log|G_M / s2 + I| }
     """

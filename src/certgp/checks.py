@@ -1,0 +1,61 @@
+"""Checks of single arguments; the errors name the argument, what was found and what it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certgp.errors import InvalidInputError
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """One of the named strings."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, choices))}, found {value!r}")
+    return value
+
+
+def check_count(name: str, value: object, least: int = 1) -> int:
+    """A whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InvalidInputError(f"{name} must be a whole number of at least {least}, found {value!r}")
+    return int(value)
+
+
+def numbers(name: str, value: Any, requirement: str) -> NDArray[np.float64]:
+    """A float64 array of what was given, or an error that names the argument and what it must be."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must {requirement}, found {value!r}") from error
+
+
+def one_number(name: str, value: Any, requirement: str, holds: Callable[[float], bool]) -> float:
+    """A single number of which ``holds`` is true."""
+    number = numbers(name, value, requirement)
+    if number.ndim > 0 or not holds(float(number)):
+        raise InvalidInputError(f"{name} must {requirement}, found {value!r}")
+    return float(number)
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    return one_number(name, value, "lie strictly between 0 and 1", lambda x: 0.0 < x < 1.0)
+
+
+def check_positive(name: str, value: Any) -> float:
+    """A positive finite number."""
+    return one_number(name, value, "be positive and finite", lambda x: 0.0 < x < np.inf)
+
+
+def check_positives(name: str, value: Any, dimension: int, where: str) -> NDArray[np.float64]:
+    """Positive finite numbers, one per dimension; a single one serves all. ``where`` says what has that dimension."""
+    scales = numbers(name, value, "be positive and finite")
+    if scales.ndim > 1 or (scales.ndim == 1 and len(scales) not in (1, dimension)):
+        raise InvalidInputError(f"{name} has {scales.size} numbers but {where}")
+    if not (np.isfinite(scales).all() and (scales > 0).all()):
+        raise InvalidInputError(f"{name} must be positive and finite, found {value!r}")
+    return np.broadcast_to(scales, (dimension,)).copy()

@@ -1,0 +1,295 @@
+"""How an estimator is certified: which theorem, through which reference, and in the units of the data."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from certgp.checks import check_count, check_fraction, check_positive
+from certgp.data import ArraySource
+from certgp.engines.local import default_chunk_rows
+from certgp.errors import InvalidInputError, NotCertifiableError
+from certgp.estimators.validation import check_engine, generator
+from certgp.features import FeatureMap
+from certgp.gp import LowRankProcess, Statistics
+from certgp.guarantees import (
+    Certificate,
+    CostEstimate,
+    ExactSystem,
+    Interval,
+    PointwiseBounds,
+    PredictionBounds,
+    Problem,
+    Reference,
+    certify_dominated,
+    certify_through,
+    check_certifiable,
+    expected_predictive_kl,
+    growing_references,
+    tighten,
+)
+from certgp.guarantees.pointwise import mean_error_factor
+from certgp.guarantees.statistical import DEFAULT_PROBES
+from certgp.transforms import Identity
+
+if TYPE_CHECKING:
+    from certgp.estimators.low_rank import LowRankRegressor
+
+Array = NDArray[np.float64]
+Confirm = Callable[[CostEstimate], bool]
+DEFAULT_MAX_REFERENCE_RANK = 1_600
+_REFERENCE_FACTOR = 4  # first reference rank, in multiples of the model's
+_RELATIVE_HALF_WIDTH = 0.01  # without a tolerance: of the divergence itself
+_NEGLIGIBLE_PER_ROW = 1e-7  # nats
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked of ``certify``, checked."""
+
+    reference_rank: int | None = None
+    tol: float | None = None
+    max_reference_rank: int = DEFAULT_MAX_REFERENCE_RANK
+    delta: float | None = None
+    probes: int = DEFAULT_PROBES
+    exact_solve: bool | Confirm = False
+
+    def __post_init__(self) -> None:
+        if self.reference_rank is not None:
+            check_count("reference_rank", self.reference_rank)
+        check_count("max_reference_rank", self.max_reference_rank)
+        check_count("probes", self.probes)
+        if self.tol is not None:
+            check_positive("tol", self.tol)
+        if self.delta is not None:
+            check_fraction("delta", self.delta)
+        if self.exact_solve is not False and self.tol is None:
+            raise InvalidInputError("exact_solve needs tol, the error of a mean in the units of y at which it may stop")
+        if not (isinstance(self.exact_solve, bool) or callable(self.exact_solve)):
+            raise InvalidInputError(
+                f"exact_solve must be True, False or a function of a CostEstimate, found {self.exact_solve!r}"
+            )
+
+    @property
+    def plain(self) -> bool:
+        """Was nothing asked for?"""
+        return self == Request()
+
+
+def certify_fitted(
+    estimator: LowRankRegressor, X: NDArray[np.floating] | None, source: Callable[[], ArraySource], request: Request
+) -> Certificate:
+    """The certificate of a fitted estimator in the units of y; ``source`` gives its training rows where needed."""
+    process = estimator._process
+    if request.exact_solve is not False and X is None:
+        raise InvalidInputError("exact_solve certifies predictions: pass the rows to predict, certify(X, ...)")
+    if estimator.dtype != "float64":
+        raise NotCertifiableError(
+            "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
+        )
+    check_certifiable(process.model)
+    if request.plain and process.model.features.minorises:
+        certificate = certify_dominated(process.statistics, process.signal_variance, process.noise_variance)
+        certificate = in_units(estimator, process, certificate)
+        if X is None:
+            return certificate
+        own = _reference_bounds(estimator, X, process.model.features, process.statistics)
+        return _with_rows(estimator, certificate, X, own, "P1 (pointwise)")
+    rows = source()
+    problem = problem_of(estimator, process, rows)
+    reference, certificate, bounds = _through_references(estimator, problem, X, request)
+    certificate = _tightened(estimator, certificate, reference, rows, request)
+    certificate = in_units(estimator, process, certificate)
+    if X is None or bounds is None:
+        return certificate
+    theorem = "P1 (pointwise), P2 (expected predictive KL)"
+    if request.exact_solve is not False and _worst(estimator, bounds) > _tolerance(request):
+        solved = _solved_exactly(estimator, reference, rows, X, request)
+        if solved is not None:
+            bounds, theorem = solved, "C1 (conjugate gradients), P2 (expected predictive KL)"
+    with torch.no_grad():
+        predictive = expected_predictive_kl(reference, estimator._tensor(X))
+    certificate = _with_rows(estimator, replace(certificate, predictive_kl=predictive), X, bounds, theorem)
+    return _noted(estimator, certificate, bounds, request)
+
+
+def problem_of(estimator: LowRankRegressor, process: LowRankProcess, source: ArraySource) -> Problem:
+    """A fitted process on its rows, in standardised units."""
+    return Problem(
+        process.model, process.signal_variance, process.noise_variance, source, check_engine(estimator.engine)
+    )
+
+
+def _through_references(
+    estimator: LowRankRegressor, problem: Problem, X: NDArray[np.floating] | None, request: Request
+) -> tuple[Reference, Certificate, PredictionBounds | None]:
+    """Double the reference until the goal is met or ``max_reference_rank`` is reached."""
+    largest = request.reference_rank or request.max_reference_rank
+    first = request.reference_rank or min(_REFERENCE_FACTOR * problem.model.rank, largest)
+    goal = _Goal(estimator, problem, request, predicts=X is not None)
+    for reference in growing_references(problem, first, largest, goal.is_promising, generator(estimator.random_state)):
+        if not reference.model_statistics.close_to(estimator._process.statistics):
+            raise NotCertifiableError(
+                "these rows are not the ones the model was conditioned on (X or y changed after fit, or others were "
+                "given); pass the original ones as certify(rows=(X, y))"
+            )
+        certificate = certify_through(reference)
+        bounds = None if X is None else _reference_bounds(estimator, X, reference.features, reference.statistics)
+        if goal.is_met(certificate, bounds):
+            break
+    return reference, certificate, bounds
+
+
+class _Goal:
+    """When a reference is good enough: the KL half-width per row without X, the error of the means with X."""
+
+    def __init__(self, estimator: LowRankRegressor, problem: Problem, request: Request, predicts: bool) -> None:
+        self._estimator, self._problem, self._request, self._predicts = estimator, problem, request, predicts
+        self._divergence = math.inf  # the largest half-width that would do, once a first reference has been read
+
+    def is_met(self, certificate: Certificate, bounds: PredictionBounds | None) -> bool:
+        """Judge a reference that was read."""
+        self._divergence = certificate.evidence["kl_to_reference"]
+        if self._request.tol is not None and bounds is not None:
+            return _worst(self._estimator, bounds) <= self._request.tol
+        return certificate.evidence["half_width"] <= self._allowed()
+
+    def is_promising(self, gap: float) -> bool:
+        """Judge a reference by its trace gap, estimated from a sample, before it is read."""
+        sf2, s2 = self._problem.signal_variance, self._problem.noise_variance
+        if self._request.tol is not None and self._predicts:
+            stats = self._estimator._process.statistics.scaled(sf2)
+            residual = PointwiseBounds(stats, sf2, s2).residual_norm
+            error = residual * (mean_error_factor(gap, sf2, s2) + gap / math.sqrt(stats.n))
+            return error * self._estimator._standardiser.y_scale <= self._request.tol
+        return 0.5 * gap / s2 <= self._allowed()
+
+    def _allowed(self) -> float:
+        n = self._problem.source.n_rows
+        if self._request.tol is not None:
+            return self._request.tol * n
+        return max(_RELATIVE_HALF_WIDTH * self._divergence, _NEGLIGIBLE_PER_ROW * n)
+
+
+def _tightened(
+    estimator: LowRankRegressor, certificate: Certificate, reference: Reference, rows: ArraySource, request: Request
+) -> Certificate:
+    """Statistical tightening, where asked for and where the rigorous interval is too wide."""
+    if request.delta is None:
+        return certificate
+    goal = _Goal(estimator, reference.problem, replace(request, exact_solve=False), predicts=False)
+    if goal.is_met(certificate, None):
+        return certificate
+    inputs, _ = _all_rows(rows)
+    rng = generator(estimator.random_state)
+    return tighten(certificate, reference, inputs, request.delta, request.probes, rng)
+
+
+def _solved_exactly(
+    estimator: LowRankRegressor, reference: Reference, rows: ArraySource, X: NDArray[np.floating], request: Request
+) -> PredictionBounds | None:
+    """Means by conjugate gradients, after their cost was shown; None where the user declined."""
+    system = ExactSystem(reference, *_all_rows(rows))
+    tol = _tolerance(request) / estimator._standardiser.y_scale
+    estimate = system.estimate(tol)
+    if callable(request.exact_solve):
+        if not request.exact_solve(estimate):
+            return None
+    else:
+        print(f"certify: {estimate}", file=sys.stderr, flush=True)
+    return system.bounds(system.solve(tol), estimator._tensor(X))
+
+
+def _all_rows(source: ArraySource) -> tuple[Tensor, Tensor]:
+    chunks = list(source.chunks(source.n_rows))
+    return torch.cat([chunk.X for chunk in chunks]).double(), torch.cat([chunk.y for chunk in chunks]).double()
+
+
+def _reference_bounds(
+    estimator: LowRankRegressor, X: NDArray[np.floating], reference: FeatureMap, unit_stats: Statistics
+) -> PredictionBounds:
+    """Bounds on the exact predictions at X through a map below the kernel, in standardised units."""
+    process = estimator._process
+    sf2 = process.signal_variance
+    pointwise = PointwiseBounds(unit_stats.scaled(sf2), sf2, process.noise_variance)
+    size, parts = default_chunk_rows(reference.rank), []
+    for start in range(0, len(X), size):
+        inputs = estimator._tensor(X[start : start + size])
+        with torch.no_grad():
+            parts.append(pointwise(math.sqrt(sf2) * reference(process.model.transform(inputs))))
+    return PredictionBounds(
+        torch.cat([part.mean for part in parts]),
+        torch.cat([part.mean_error for part in parts]),
+        torch.cat([part.variance_lower for part in parts]),
+        torch.cat([part.variance_upper for part in parts]),
+    )
+
+
+def in_units(estimator: LowRankRegressor, process: LowRankProcess, certificate: Certificate) -> Certificate:
+    """The statement about the training rows in the units of y, with what is assumed of the transform."""
+    evidence = certificate.log_evidence
+    if evidence is not None:
+        shift = certificate.n_rows * math.log(estimator._standardiser.y_scale)
+        evidence = Interval(evidence.lower - shift, evidence.upper - shift)
+    transform = process.model.transform
+    assumptions = certificate.assumptions
+    if not isinstance(transform, Identity):
+        kind = type(transform).__name__.lower()
+        assumptions = (*assumptions, f"the exact GP meant here has the same {kind} g(x) in front of its kernel")
+    return replace(certificate, log_evidence=evidence, assumptions=assumptions)
+
+
+def _with_rows(
+    estimator: LowRankRegressor,
+    certificate: Certificate,
+    X: NDArray[np.floating],
+    bounds: PredictionBounds,
+    theorem: str,
+) -> Certificate:
+    """Bounds on single predictions in the units of y: the triangle inequality through the reference's means."""
+    unit = estimator._standardiser.y_scale
+    mean, _ = estimator._process.moments(estimator._tensor(X))
+    distance = (mean - bounds.mean).abs()
+    return replace(
+        certificate,
+        theorem=f"{certificate.theorem}, {theorem}",
+        evidence={**certificate.evidence, "mean_resolution": _worst(estimator, bounds)},
+        mean_error=unit * (distance + bounds.mean_error).numpy(),
+        mean_error_lower=unit * (distance - bounds.mean_error).clamp_min(0.0).numpy(),
+        variance_lower=unit**2 * bounds.variance_lower.numpy(),
+        variance_upper=unit**2 * bounds.variance_upper.numpy(),
+    )
+
+
+def _noted(
+    estimator: LowRankRegressor, certificate: Certificate, bounds: PredictionBounds, request: Request
+) -> Certificate:
+    """Say so where the means are not known to the tolerance, and what would help."""
+    if request.tol is None or _worst(estimator, bounds) <= request.tol:
+        return certificate
+    advice = (
+        "raise max_reference_rank, or pass exact_solve=True (conjugate gradients on the exact system)"
+        if request.exact_solve is False
+        else "it was declined or ran out of products; raise tol"
+    )
+    text = f"exact means are known to +-{_worst(estimator, bounds):.3g}, not to tol={request.tol:g}: {advice}"
+    return replace(certificate, notes=(*certificate.notes, text))
+
+
+def _worst(estimator: LowRankRegressor, bounds: PredictionBounds) -> float:
+    """The largest error of a reference mean, in the units of y."""
+    return float(bounds.mean_error.max()) * estimator._standardiser.y_scale
+
+
+def _tolerance(request: Request) -> float:
+    if request.tol is None:
+        raise InvalidInputError("exact_solve needs tol")
+    return request.tol
