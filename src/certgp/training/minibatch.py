@@ -24,8 +24,8 @@ _WARM_UP = 0.1  # of all steps
 _FINAL_RATE = 0.01  # of the learning rate, at the end of the cosine
 _BETAS = (0.9, 0.99)
 _MEAN_RATE = 0.5  # of the learning rate over a cosine, in which the weight decay is expressed
-_LEAST_STEPS = 10  # an epoch on few rows has smaller batches rather than fewer steps
-_SMALLEST_BATCH = 32
+# an epoch on few rows has smaller batches, and passes over them several times, rather than fewer steps
+_FEWEST_BATCHES, _SMALLEST_BATCH, _FEWEST_STEPS = 10, 32, 50
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class MinibatchSettings:
 
     def rows_per_step(self, n: int) -> int:
         """The batch size for n rows: ``batch_size``, or less where an epoch would have too few steps."""
-        return min(self.batch_size, max(_SMALLEST_BATCH, n // _LEAST_STEPS))
+        return min(self.batch_size, max(_SMALLEST_BATCH, n // _FEWEST_BATCHES))
 
 
 class TrainedModule(nn.Module):
@@ -130,8 +130,9 @@ class _Run:
         self, task: MinibatchTask, settings: MinibatchSettings, seed: int, started: float, offset: int
     ) -> None:
         self.task, self.settings, self.seed, self.started, self.offset = task, settings, seed, started, offset
-        self.steps_per_epoch = math.ceil(task.n_rows / settings.rows_per_step(task.n_rows))
-        self.total_steps = self.steps_per_epoch * settings.epochs
+        self.batches = math.ceil(task.n_rows / settings.rows_per_step(task.n_rows))
+        self.passes = math.ceil(_FEWEST_STEPS / self.batches)
+        self.total_steps = self.batches * self.passes * settings.epochs
         self.optimiser = _optimiser(task, settings, self.total_steps)
         self.rates = [group["lr"] for group in self.optimiser.param_groups]
         self.average: TrainedModule = task.module
@@ -162,9 +163,9 @@ class _Run:
     def _all_steps(self, rng: np.random.Generator) -> float:
         task, value = self.task, math.nan
         if self.epoch % self.settings.refresh_every == 0:
-            task.refresh(np.array_split(rng.permutation(task.n_rows), self.steps_per_epoch))
+            task.refresh(np.array_split(rng.permutation(task.n_rows), self.batches))
             task.module.train()
-        for index in rng.permutation(self.steps_per_epoch):
+        for index in np.concatenate([rng.permutation(self.batches) for _ in range(self.passes)]):
             factor = 1.0 if self.settings.constant_rate else rate_factor(self.step, self.total_steps)
             for group, rate in zip(self.optimiser.param_groups, self.rates, strict=True):
                 group["lr"] = rate * factor
