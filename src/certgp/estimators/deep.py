@@ -33,11 +33,12 @@ from certgp.estimators.validation import (
 from certgp.features import FeatureMap
 from certgp.gp import LowRankModel, LowRankProcess, MixtureProcess
 from certgp.guarantees import Certificate, RankCurve
-from certgp.training import History, OptimisationResult, Stage
+from certgp.training import Callback, History, OptimisationResult, Stage
 from certgp.training.checkpoint import Checkpoint
 from certgp.training.embedding import raw_outputs
 from certgp.training.minibatch import MinibatchSettings, train_minibatches
 from certgp.training.objective import fold_feature_statistics
+from certgp.training.progress import ProgressBar
 from certgp.training.squared_error import Regression, SquaredErrorTask
 from certgp.training.stochastic import EvidenceTask, JointModel, finish
 from certgp.transforms import Network, TanhNetwork, check_network
@@ -233,6 +234,9 @@ class DeepRegressor(LowRankRegressor):
             offset=len(before),
         )
         return replace(outcome, n_iter=len(before) + outcome.n_iter, history=before + outcome.history)
+
+    def _observers(self) -> list[Callback]:
+        return [*(self.callbacks or ()), *([ProgressBar(self.max_iter)] if self.verbose else [])]
 
     def _settings(self) -> MinibatchSettings:
         common = MinibatchSettings(

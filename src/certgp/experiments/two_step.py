@@ -4,8 +4,8 @@
 choice of epoch as in the joint models, so that what differs is the joint likelihood alone:
 
     DNN+S  y ~ N(g(x), s2)                     ``NetworkRegressor``
-    DNN+M  Mercer GP, rank 15, on g(x) in R    ``TwoStepMercerGP``
-    DNN+F  Fourier GP, rank 40, on g(x) in R   ``TwoStepFourierGP``
+    DNN+M  Mercer GP, rank 15, on g(x) in R    ``TwoStepGP("mercer")``
+    DNN+F  Fourier GP, rank 40, on g(x) in R   ``TwoStepGP("fourier")``
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from certgp.estimators.deep import DeepRegressor
 from certgp.estimators.validation import (
     StartingValues,
     capped_rank,
+    check_choice,
     check_count,
     check_fraction,
     checked_inputs,
@@ -42,17 +43,27 @@ from certgp.training.stochastic import JointModel
 from certgp.transforms import TanhNetwork
 
 Array = NDArray[np.float64]
-_BLOCK_ROWS = 65_536
+_BLOCK_ROWS = 4096
 _HELD_OUT = 0.1
+_RANKS = {"mercer": 15, "fourier": 40}  # the paper's
 
 
-class _TwoStepGP(DeepRegressor):
-    """A GP on the one output of a network that has learned y on squared error."""
+class TwoStepGP(DeepRegressor):
+    """DNN+M and DNN+F: a GP on the one output of a network that has learned y on squared error.
+
+    Parameters
+    ----------
+    head : "mercer" (DNN+M) or "fourier" (DNN+F)
+    rank : number of features; None takes the paper's, 15 and 40
+    calibrate : raise the predictive noise where held-out rows ask for it
+    hidden, max_iter, batch_size, learning_rate, shrinkage, random_state, verbose, callbacks : as in ``DeepMercerGP``
+    """
 
     def __init__(
         self,
-        rank: int,
+        head: str = "mercer",
         *,
+        rank: int | None = None,
         hidden: Sequence[int] = (512, 256, 64),
         max_iter: int = 20,
         batch_size: int = 250,
@@ -63,7 +74,8 @@ class _TwoStepGP(DeepRegressor):
         verbose: int = 0,
         callbacks: Sequence[Callback] | None = None,
     ) -> None:
-        self.rank = rank
+        self.head = head
+        self.rank = rank  # type: ignore[assignment]
         self.hidden = hidden
         self.max_iter = max_iter
         self.batch_size = batch_size
@@ -93,6 +105,11 @@ class _TwoStepGP(DeepRegressor):
     engine = "local"
     cap_rank = True
 
+    @property
+    def variance(self) -> str:  # type: ignore[override]
+        """As in the deep model with the same head."""
+        return "lowrank" if self.head == "fourier" else "dtc"
+
     def _train_minibatches(
         self,
         module: JointModel,
@@ -108,88 +125,20 @@ class _TwoStepGP(DeepRegressor):
         alone.requires_grad_(True)
         return outcome
 
+    def _check_parameters(self) -> None:
+        check_choice("head", self.head, tuple(_RANKS))
+        super()._check_parameters()
 
-class TwoStepMercerGP(_TwoStepGP):
-    """DNN+M: a Mercer GP on the output of a network trained on squared error.
-
-    Parameters: ``rank`` eigenfunctions; the others are those of ``DeepMercerGP``.
-    """
-
-    variance = "dtc"
-
-    def __init__(
-        self,
-        rank: int = 15,
-        *,
-        hidden: Sequence[int] = (512, 256, 64),
-        max_iter: int = 20,
-        batch_size: int = 250,
-        learning_rate: float = 4e-3,
-        shrinkage: float = 0.5,
-        calibrate: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-        callbacks: Sequence[Callback] | None = None,
-    ) -> None:
-        super().__init__(
-            rank,
-            hidden=hidden,
-            max_iter=max_iter,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            shrinkage=shrinkage,
-            calibrate=calibrate,
-            random_state=random_state,
-            verbose=verbose,
-            callbacks=callbacks,
-        )
+    def _usable_rank(self, X: NDArray[np.floating]) -> int:
+        rank = _RANKS[self.head] if self.rank is None else self.rank
+        return capped_rank(rank, X, self.cap_rank, multiple=2 if self.head == "fourier" else 1)
 
     def _features(self, start: StartingValues, rank: int, rng: np.random.Generator) -> FeatureMap:
+        if self.head == "fourier":
+            return FourierMap(start.kernel, iid_design(start.kernel, rank // 2, 1, rng))
         features = MercerMap(start.kernel, np.ones(1), rank)
         features.log_input_scale.requires_grad_(False)
         return features
-
-
-class TwoStepFourierGP(_TwoStepGP):
-    """DNN+F: a Fourier GP on the output of a network trained on squared error.
-
-    Parameters: ``rank`` features, two per frequency; the others are those of ``DeepFourierGP``.
-    """
-
-    variance = "lowrank"
-
-    def __init__(
-        self,
-        rank: int = 40,
-        *,
-        hidden: Sequence[int] = (512, 256, 64),
-        max_iter: int = 20,
-        batch_size: int = 250,
-        learning_rate: float = 4e-3,
-        shrinkage: float = 0.5,
-        calibrate: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-        callbacks: Sequence[Callback] | None = None,
-    ) -> None:
-        super().__init__(
-            rank,
-            hidden=hidden,
-            max_iter=max_iter,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            shrinkage=shrinkage,
-            calibrate=calibrate,
-            random_state=random_state,
-            verbose=verbose,
-            callbacks=callbacks,
-        )
-
-    def _usable_rank(self, X: NDArray[np.floating]) -> int:
-        return capped_rank(self.rank, X, self.cap_rank, multiple=2)
-
-    def _features(self, start: StartingValues, rank: int, rng: np.random.Generator) -> FeatureMap:
-        return FourierMap(start.kernel, iid_design(start.kernel, rank // 2, 1, rng))
 
 
 class NetworkRegressor(RegressorMixin, BaseEstimator):
@@ -242,19 +191,25 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         task = SquaredErrorTask(self._module, SubsetSource(source, learned), validation)
         outcome = train_minibatches(task, settings, seed=seed, callbacks=self.callbacks or ())
         self.history_, self.n_iter_ = outcome.history, outcome.n_iter
-        judged = held_out if self.calibrate and len(held_out) else learned
-        residual = target[judged] - self.predict(rows[judged])
-        self.noise_variance_ = float(np.mean(np.square(residual)))
+        self.noise_variance_ = self.training_noise_variance_ = self._mean_squared_error(rows[learned], target[learned])
+        if self.calibrate and len(held_out):
+            self.noise_variance_ = self._mean_squared_error(rows[held_out], target[held_out])
         return self
+
+    def _mean_squared_error(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> float:
+        return float(np.mean(np.square(y - self._outputs(X))))
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """g(x) (n,), optionally with the standard deviation of new observations (n,)."""
         check_is_fitted(self)
-        inputs = torch.from_numpy(self._standardiser.inputs(checked_inputs(self, X))).float()
+        mean = self._outputs(checked_inputs(self, X))
+        return (mean, np.full(len(mean), self.noise_variance_**0.5)) if return_std else mean
+
+    def _outputs(self, X: NDArray[np.floating]) -> Array:
+        inputs = torch.from_numpy(self._standardiser.inputs(X)).float()
         with torch.no_grad():
             parts = [self._module(block).double() for block in torch.split(inputs, _BLOCK_ROWS)]
-        mean = self._standardiser.mean_to_user(torch.cat(parts).numpy())
-        return (mean, np.full(len(mean), self.noise_variance_**0.5)) if return_std else mean
+        return self._standardiser.mean_to_user(torch.cat(parts).numpy())
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.95) -> tuple[Array, Array]:
         """Ends, each (n,), of the central interval that holds a new y with probability ``coverage``."""

@@ -114,8 +114,8 @@ def train_minibatches(
     run = _Run(task, settings, seed, time.perf_counter() if started is None else started, offset)
     if checkpoint is None or not run.resume(checkpoint):
         task.start()
-        run.average = copy.deepcopy(task.module)
-        run.best_state = run.average.snapshot()
+        run.average = _MovingAverage(task.module)
+        run.best_state = run.average.module.snapshot()
     while run.epoch < settings.epochs and run.reason is None:
         run.one_epoch(callbacks)
         if checkpoint is not None and run.epoch % settings.refresh_every == 0:
@@ -135,7 +135,7 @@ class _Run:
         self.total_steps = self.batches * self.passes * settings.epochs
         self.optimiser = _optimiser(task, settings, self.total_steps)
         self.rates = [group["lr"] for group in self.optimiser.param_groups]
-        self.average: TrainedModule = task.module
+        self.average = _MovingAverage(task.module)
         self.best_state: dict[str, Tensor] = {}
         self.best_score, self.best_epoch, self.since_best = math.inf, 0, 0
         self.epoch = self.step = 0
@@ -176,17 +176,17 @@ class _Run:
             self.optimiser.step()
             task.constrain()
             self.step += 1
-            _average_into(self.average, task.module, min(self.settings.average_decay, self.step / (9 + self.step)))
+            self.average.update(min(self.settings.average_decay, self.step / (9 + self.step)))
         return value
 
     def _validate(self, last: bool) -> float | None:
-        self.average.eval()
-        score = self.task.validate(self.average)
+        average = self.average.finished()
+        score = self.task.validate(average)
         if score is None:
-            self.best_state, self.best_epoch = self.average.snapshot(), self.epoch
+            self.best_state, self.best_epoch = average.snapshot(), self.epoch
         elif score < self.best_score:
             self.best_score, self.best_epoch, self.since_best = score, self.epoch, 0
-            self.best_state = self.average.snapshot()
+            self.best_state = average.snapshot()
         else:
             self.since_best += 1
             if self.settings.patience is not None and self.since_best >= self.settings.patience and not last:
@@ -211,7 +211,7 @@ class _Run:
         """Leave the best weights in the module and say what happened."""
         failed = self.reason is not None and "lower learning_rate" in self.reason
         if self.stopped and not math.isfinite(self.best_score) and self.epoch > self.best_epoch:
-            self.best_state, self.best_epoch = self.average.snapshot(), self.epoch  # stopped before any validation
+            self.best_state, self.best_epoch = self.average.finished().snapshot(), self.epoch  # before any validation
         self.task.module.restore(self.best_state)
         self.task.module.eval()
         done = f"all {self.epoch} epochs were run"
@@ -233,7 +233,11 @@ class _Run:
     def write(self, checkpoint: Checkpoint) -> None:
         """All that the coming epochs depend on."""
         tensors: dict[str, Tensor] = {}
-        parts = {"module": self.task.module.snapshot(), "average": self.average.snapshot(), "best": self.best_state}
+        parts = {
+            "module": self.task.module.snapshot(),
+            "average": self.average.module.snapshot(),
+            "best": self.best_state,
+        }
         for part, state in parts.items():
             tensors |= {f"{part}.{name}": tensor for name, tensor in state.items()}
         for index, state in self.optimiser.state_dict()["state"].items():
@@ -247,9 +251,9 @@ class _Run:
         if found is None:
             return False
         tensors, values = found
-        self.average = copy.deepcopy(self.task.module)
         self.task.module.restore(_part(tensors, "module"))
-        self.average.restore(_part(tensors, "average"))
+        self.average = _MovingAverage(self.task.module)
+        self.average.module.restore(_part(tensors, "average"))
         self.best_state = _part(tensors, "best")
         state: dict[int, dict[str, Tensor]] = {}
         for name, tensor in _part(tensors, "optimiser").items():
@@ -293,12 +297,26 @@ def _optimiser(task: MinibatchTask, settings: MinibatchSettings, steps: int) -> 
     return torch.optim.AdamW([group for group in groups if group["params"]], betas=_BETAS, fused=True)
 
 
-@torch.no_grad()
-def _average_into(average: nn.Module, module: nn.Module, decay: float) -> None:
-    """average <- decay average + (1 - decay) module, for parameters; buffers are those of the module."""
-    for mine, theirs in zip(average.buffers(), module.buffers(), strict=True):
-        mine.copy_(theirs)
-    pairs = list(zip(average.parameters(), module.parameters(), strict=True))
-    for dtype in {p.dtype for p, _ in pairs}:
-        group = [(a, b) for a, b in pairs if a.dtype == dtype]
-        torch._foreach_lerp_([a for a, _ in group], [b for _, b in group], 1.0 - decay)
+class _MovingAverage:
+    """average <- decay average + (1 - decay) module, over the parameters of a module that is being trained."""
+
+    def __init__(self, followed: TrainedModule) -> None:
+        self.module = copy.deepcopy(followed)
+        self._followed = followed
+        pairs = list(zip(self.module.parameters(), followed.parameters(), strict=True))
+        self._groups = [
+            ([a.data for a, _ in pairs if a.dtype == dtype], [b.data for _, b in pairs if b.dtype == dtype])
+            for dtype in {a.dtype for a, _ in pairs}  # the fused operation takes one type at a time
+        ]
+
+    def update(self, decay: float) -> None:
+        """Take in the weights after a step."""
+        for mine, theirs in self._groups:
+            torch._foreach_lerp_(mine, theirs, 1.0 - decay)
+
+    def finished(self) -> TrainedModule:
+        """The averaged module in eval mode; its buffers (of batch norm, say) are those of the module it follows."""
+        for mine, theirs in zip(self.module.buffers(), self._followed.buffers(), strict=True):
+            mine.copy_(theirs)
+        self.module.eval()
+        return self.module

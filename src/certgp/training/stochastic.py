@@ -130,6 +130,8 @@ class EvidenceTask(MinibatchTask):
         self.n_rows, self.rank = rows.n_rows, module.model.rank
         self._chunks: Sequence[NDArray[np.int64]] = ()
         self._running: RunningStatistics | None = None
+        bounds = module.features.parameter_bounds()
+        self._bounded = [(p, bounds[name]) for name, p in module.features.named_parameters() if name in bounds]
 
     def network_parameters(self) -> list[nn.Parameter]:
         return [p for p in self.module.network.parameters() if p.requires_grad]
@@ -177,10 +179,8 @@ class EvidenceTask(MinibatchTask):
 
     @torch.no_grad()
     def constrain(self) -> None:
-        bounds = self.module.features.parameter_bounds()
-        for name, parameter in self.module.features.named_parameters():
-            if name in bounds:
-                parameter.clamp_(*bounds[name])
+        for parameter, bound in self._bounded:
+            parameter.clamp_(*bound)
         low, high = map(math.log, DEFAULT_NOISE_RATIO_BOUNDS)
         signal = self.module.log_signal_variance
         self.module.log_noise_variance.clamp_(signal + low, signal + high)
