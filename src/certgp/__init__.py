@@ -6,10 +6,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from certgp.estimators import ExactGP, FourierGP, MercerGP, SparseGP, load
+    from certgp.estimators import DeepFourierGP, DeepMercerGP, ExactGP, FourierGP, MercerGP, SparseGP, load
 
 __version__ = "0.1.0"
-__all__ = ["ExactGP", "FourierGP", "MercerGP", "SparseGP", "__version__", "load"]
+__all__ = [
+    "DeepFourierGP",
+    "DeepMercerGP",
+    "ExactGP",
+    "FourierGP",
+    "MercerGP",
+    "SparseGP",
+    "__version__",
+    "load",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -31,7 +31,7 @@ def test_every_format(certgp, tmp_path, ending, target):
     assert json.loads(predicted.out)["scores"]["rmse"] < 0.35
 
 
-@pytest.mark.parametrize("method", ["mercer", "fourier", "sparse", "exact"])
+@pytest.mark.parametrize("method", ["mercer", "fourier", "sparse", "exact", "deep-mercer", "deep-fourier"])
 def test_every_method_predicts_what_the_library_does(certgp, train, method):
     options = [] if method == "exact" else ["--rank", 20]
     fitted = certgp("fit", train, "--target", "price", "--method", method, *options, "--out", "m", "--json")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from certgp.cli.arguments import DATA_HELP, add_command, fraction, positive_int, refuse_overwriting, seed
-from certgp.cli.models import DEFAULT_RANK, KERNELS, METHODS, build_model, check_model_options
+from certgp.cli.models import DEFAULT_RANK, DEFAULT_RANKS, KERNELS, METHODS, build_model, check_model_options
 from certgp.cli.output import Console, aligned, score_rows
 from certgp.errors import DataFileError, InvalidInputError
 
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
+_RANK_HELP = f"{DEFAULT_RANK}, {', '.join(f'{method} {rank}' for method, rank in DEFAULT_RANKS.items())}"
 _EXAMPLES = """\
   certgp fit train.csv --target price --out price.model
   certgp fit train.npz --method sparse --kernel matern52 --rank 300 --out y.model
+  certgp fit train.npz --method deep-fourier --out y.model
   certgp fit 'parts/*.parquet' --target y --drop id --test-fraction 0.1 --out y.model --json
 """
 
@@ -38,7 +40,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--target", metavar="COL", help="column to predict; .npz files have a default, y")
     parser.add_argument("--out", metavar="MODEL", type=Path, required=True, help="file to save the model in")
     parser.add_argument("--method", choices=METHODS, default="mercer", help="kind of model (default: mercer)")
-    parser.add_argument("--rank", metavar="N", type=positive_int, help=f"number of features (default: {DEFAULT_RANK})")
+    parser.add_argument("--rank", metavar="N", type=positive_int, help=f"number of features (default: {_RANK_HELP})")
     parser.add_argument("--kernel", choices=KERNELS, default="gaussian", help="covariance function (default: gaussian)")
     parser.add_argument(
         "--max-iter", metavar="N", type=positive_int, help="most iterations (default: the method's own)"

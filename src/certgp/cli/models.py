@@ -11,17 +11,18 @@ if TYPE_CHECKING:
     from certgp.estimators import GPRegressor
     from certgp.training import Callback
 
-METHODS = ("mercer", "fourier", "sparse", "exact")
+METHODS = ("mercer", "fourier", "sparse", "exact", "deep-mercer", "deep-fourier")
 KERNELS = ("gaussian", "matern12", "matern32", "matern52")
 DEFAULT_RANK = 100
+DEFAULT_RANKS = {"deep-mercer": 15, "deep-fourier": 40}  # on a learned embedding few features are enough
 
 
 def check_model_options(method: str, kernel: str, rank: int | None) -> None:
     """Refuse combinations that no estimator accepts, before torch is even imported."""
-    if method == "mercer" and kernel != "gaussian":
+    if method in ("mercer", "deep-mercer") and kernel != "gaussian":
+        others = "fourier, sparse or exact" if method == "mercer" else "deep-fourier"
         raise InvalidInputError(
-            f"--method mercer needs --kernel gaussian, found {kernel}; "
-            "use --method fourier, sparse or exact with this kernel"
+            f"--method {method} needs --kernel gaussian, found {kernel}; use --method {others} with this kernel"
         )
     if method == "exact" and rank is not None:
         raise InvalidInputError("--method exact has no rank; leave --rank out or choose another --method")
@@ -36,15 +37,20 @@ def build_model(
     max_iter: int | None = None,
 ) -> GPRegressor:
     """An unfitted estimator; without ``max_iter`` each method keeps its own default."""
-    model = _unfitted(method, kernel, DEFAULT_RANK if rank is None else rank, seed, callbacks)
+    wanted = DEFAULT_RANKS.get(method, DEFAULT_RANK) if rank is None else rank
+    model = _unfitted(method, kernel, wanted, seed, callbacks)
     if max_iter is not None:
         model.set_params(max_iter=max_iter)
     return model
 
 
 def _unfitted(method: str, kernel: str, rank: int, seed: int, callbacks: Sequence[Callback]) -> GPRegressor:
-    from certgp.estimators import ExactGP, FourierGP, MercerGP, SparseGP
+    from certgp.estimators import DeepFourierGP, DeepMercerGP, ExactGP, FourierGP, MercerGP, SparseGP
 
+    if method == "deep-mercer":
+        return DeepMercerGP(rank, kernel=kernel, random_state=seed, callbacks=callbacks)
+    if method == "deep-fourier":
+        return DeepFourierGP(rank, kernel=kernel, random_state=seed, callbacks=callbacks)
     if method == "mercer":
         return MercerGP(rank, kernel=kernel, random_state=seed, callbacks=callbacks)
     if method == "fourier":

@@ -1,7 +1,7 @@
 """Where rows come from: arrays and files, standardised and handed out in chunks."""
 
 from certgp.data.registry import DatasetInfo, data_directory, dataset_names, dataset_path, load_dataset
-from certgp.data.sources import ArraySource, Chunk, ChunkSource, RowSource
+from certgp.data.sources import ArraySource, Chunk, ChunkSource, RowSource, SubsetSource
 from certgp.data.standardise import Standardiser
 from certgp.data.tables import Table, read_table, write_table
 
@@ -12,6 +12,7 @@ __all__ = [
     "DatasetInfo",
     "RowSource",
     "Standardiser",
+    "SubsetSource",
     "Table",
     "data_directory",
     "dataset_names",

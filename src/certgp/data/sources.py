@@ -41,6 +41,9 @@ class RowSource(Protocol):
     def sample(self, rows: int, rng: np.random.Generator) -> Chunk:
         """At most ``rows`` rows drawn without replacement."""
 
+    def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
+        """The rows at these positions."""
+
 
 class ChunkSource:
     """Rows that are already tensors in memory."""
@@ -61,12 +64,16 @@ class ChunkSource:
     def chunks(self, rows: int) -> Iterator[Chunk]:
         """All rows in order, at most ``rows`` at a time."""
         for start in range(0, self.n_rows, rows):
-            yield Chunk(self._rows.X[start : start + rows], self._rows.y[start : start + rows])
+            yield self.take(slice(start, start + rows))
 
     def sample(self, rows: int, rng: np.random.Generator) -> Chunk:
         """At most ``rows`` rows drawn without replacement, in float64 and in their original order."""
-        pick = torch.from_numpy(np.sort(rng.permutation(self.n_rows)[:rows]))
-        return Chunk(self._rows.X[pick].double(), self._rows.y[pick].double())
+        chunk = self.take(np.sort(rng.permutation(self.n_rows)[:rows]))
+        return Chunk(chunk.X.double(), chunk.y.double())
+
+    def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
+        """The rows at these positions."""
+        return _picked(self._rows, rows)
 
 
 class ArraySource:
@@ -102,7 +109,7 @@ class ArraySource:
     def chunks(self, rows: int) -> Iterator[Chunk]:
         """All rows in order, at most ``rows`` at a time."""
         for start in range(0, self.n_rows, rows):
-            yield self._take(slice(start, start + rows))
+            yield self.take(slice(start, start + rows))
 
     def sample(self, rows: int, rng: np.random.Generator) -> Chunk:
         """At most ``rows`` rows drawn without replacement, in float64 and in their original order."""
@@ -110,12 +117,47 @@ class ArraySource:
         chunk = self._convert(pick)
         return Chunk(chunk.X.double(), chunk.y.double())
 
-    def _take(self, rows: slice) -> Chunk:
-        if self._cached is None:
-            return self._convert(rows)
-        return Chunk(self._cached.X[rows], self._cached.y[rows])
+    def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
+        """The rows at these positions."""
+        return self._convert(rows) if self._cached is None else _picked(self._cached, rows)
 
     def _convert(self, rows: slice | NDArray[np.int64]) -> Chunk:
         X = torch.from_numpy(self._standardiser.inputs(np.asarray(self._X[rows])))
         y = torch.from_numpy(self._standardiser.target(np.asarray(self._y[rows])))
         return Chunk(X.to(self._dtype), y.to(self._dtype))
+
+
+class SubsetSource:
+    """Some rows of another source, by their positions in it."""
+
+    def __init__(self, source: RowSource, positions: NDArray[np.int64]) -> None:
+        self._source, self._positions = source, positions
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self._positions)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of input columns."""
+        return self._source.n_columns
+
+    def chunks(self, rows: int) -> Iterator[Chunk]:
+        """All rows in order, at most ``rows`` at a time."""
+        for start in range(0, self.n_rows, rows):
+            yield self.take(slice(start, start + rows))
+
+    def sample(self, rows: int, rng: np.random.Generator) -> Chunk:
+        """At most ``rows`` rows drawn without replacement, in float64 and in their original order."""
+        chunk = self.take(np.sort(rng.permutation(self.n_rows)[:rows]))
+        return Chunk(chunk.X.double(), chunk.y.double())
+
+    def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
+        """The rows at these positions of the subset."""
+        return self._source.take(self._positions[rows])
+
+
+def _picked(rows: Chunk, positions: slice | NDArray[np.int64]) -> Chunk:
+    pick = positions if isinstance(positions, slice) else torch.from_numpy(positions)
+    return Chunk(rows.X[pick], rows.y[pick])

@@ -1,6 +1,8 @@
 """scikit-learn estimators: validate, convert, assemble."""
 
 from certgp.estimators.base import GPRegressor
+from certgp.estimators.deep_fourier import DeepFourierGP
+from certgp.estimators.deep_mercer import DeepMercerGP
 from certgp.estimators.exact import ExactGP
 from certgp.estimators.fourier import FourierGP
 from certgp.estimators.mercer import MercerGP
@@ -8,4 +10,14 @@ from certgp.estimators.naming import fit_named
 from certgp.estimators.persistence import load
 from certgp.estimators.sparse import SparseGP
 
-__all__ = ["ExactGP", "FourierGP", "GPRegressor", "MercerGP", "SparseGP", "fit_named", "load"]
+__all__ = [
+    "DeepFourierGP",
+    "DeepMercerGP",
+    "ExactGP",
+    "FourierGP",
+    "GPRegressor",
+    "MercerGP",
+    "SparseGP",
+    "fit_named",
+    "load",
+]

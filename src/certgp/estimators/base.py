@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -25,16 +23,19 @@ from certgp.estimators.validation import (
     check_fraction,
     checked_inputs,
     checked_rows,
+    generator,
     numbers,
     warn_about_constants,
 )
-from certgp.gp import GaussianProcess
+from certgp.gp import GaussianProcess, mixture_log_density, mixture_moments, mixture_quantiles, noise_scale
 from certgp.gp.process import check_dense
 from certgp.guarantees import Certificate, RankCurve
 from certgp.kernels import Kernel
 from certgp.training import Callback, History, OptimisationResult
 
 Array = NDArray[np.float64]
+_CALIBRATION_SHARE = 0.1  # of the rows
+_FEWEST_CALIBRATION_ROWS = 10
 
 
 class GPRegressor(RegressorMixin, BaseEstimator, ABC):
@@ -47,9 +48,11 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     _process: GaussianProcess
     _standardiser: Standardiser
     standardize: bool
+    calibrate: bool = False
     random_state: Any
     verbose: int
     callbacks: Sequence[Callback] | None
+    _calibrates_itself: ClassVar[bool] = False  # does ``_fit_process`` hold rows back of its own accord?
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn hyper-parameters from all rows and condition on them. X (N, D), y (N,)."""
@@ -69,9 +72,29 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         fitted = Standardiser.fit(rows, target)
         unscaled = Standardiser.identity(rows.shape[1], fitted.ignored)
         self._standardiser = fitted if self.standardize else unscaled
-        self._process, outcome = self._fit_process(rows, target)
+        own = not self.calibrate or self._calibrates_itself
+        self._process, outcome = (self._fit_process if own else self._fit_calibrated)(rows, target)
         self._publish(outcome)
         return self
+
+    def _fit_calibrated(
+        self, X: NDArray[np.floating], y: NDArray[np.floating]
+    ) -> tuple[GaussianProcess, OptimisationResult]:
+        """Fit nine tenths of the rows, scale the predictive noise to suit the last tenth, condition on these too."""
+        order = generator(self.random_state).permutation(len(X))
+        count = round(_CALIBRATION_SHARE * len(X))
+        if count < _FEWEST_CALIBRATION_ROWS:
+            raise InvalidInputError(
+                f"calibrate=True holds back a tenth of the rows and needs at least {_FEWEST_CALIBRATION_ROWS} there, "
+                f"but {len(X)} rows give {count}; use calibrate=False or more rows"
+            )
+        held_out, learned = np.sort(order[:count]), np.sort(order[count:])
+        self._process, outcome = self._fit_process(X[learned], y[learned])
+        self.rank_ = self._rank()
+        (mean,), (variance,) = self._member_moments(X[held_out])
+        noise = self._process.noise_variance * self._standardiser.y_scale**2
+        self._process.noise_scale = noise_scale(y[held_out].astype(np.float64), mean, variance, noise)
+        return self._extend_process(X[held_out], y[held_out]), outcome
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Condition on further rows; hyper-parameters, features and standardisation stay. The first call is ``fit``."""
@@ -97,19 +120,17 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         rows = self._validated(X)
         if return_cov:
             return self._mean_and_covariance(rows, include_noise)
-        mean, variance = self._moments(rows)
-        if not return_std:
-            return mean
-        return mean, np.sqrt(variance + self.noise_variance_ if include_noise else variance)
+        means, variances = self._member_moments(rows)
+        mean, variance = mixture_moments(means, variances + self._member_noise() if include_noise else variances)
+        return (mean, np.sqrt(variance)) if return_std else mean
 
     def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike) -> Array:
         """Quantiles of the predictive distribution of y: (n, number of quantiles)."""
         levels = np.atleast_1d(numbers("quantiles", quantiles, "lie strictly between 0 and 1"))
         if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
             raise InvalidInputError(f"quantiles must lie strictly between 0 and 1, found {quantiles!r}")
-        mean, variance = self._moments(self._validated(X))
-        std = np.sqrt(variance + self.noise_variance_)
-        return np.asarray(mean[:, None] + std[:, None] * ndtri(levels))
+        means, variances = self._member_moments(self._validated(X))
+        return mixture_quantiles(means, variances + self._member_noise(), levels)
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends, each (n,), of the central interval that holds a new y with probability ``coverage``."""
@@ -122,19 +143,15 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         check_count("n_samples", n_samples)
         rows = self._validated(X)
         source = torch.Generator().manual_seed(int(check_random_state(random_state).randint(2**31 - 1)))
-        draws = self._process.sample(self._tensor(rows), n_samples, source)
-        if include_noise:
-            noise = torch.randn(draws.shape, dtype=draws.dtype, generator=source)
-            draws = draws + math.sqrt(self._process.noise_variance) * noise
-        return self._standardiser.mean_to_user(draws.numpy())
+        draw = self._process.sample_observations if include_noise else self._process.sample
+        return self._standardiser.mean_to_user(draw(self._tensor(rows), n_samples, source).numpy())
 
     def nlpd(self, X: ArrayLike, y: ArrayLike) -> float:
         """Mean negative log predictive density of y (n,) at X (n, D), in the units of y; lower is better."""
         check_is_fitted(self)
         rows, target = checked_rows(self, X, y, reset=False)
-        mean, variance = self._moments(rows)
-        total = variance + self.noise_variance_
-        return float(np.mean(0.5 * (np.log(2.0 * np.pi * total) + np.square(target - mean) / total)))
+        means, variances = self._member_moments(rows)
+        return -float(np.mean(mixture_log_density(target.astype(np.float64), means, variances + self._member_noise())))
 
     def log_marginal_likelihood(self) -> float:
         """Log density of the training targets under the fitted model, in the units of y."""
@@ -194,6 +211,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         """Set the fitted attributes, all in the user's units."""
         self.kernel_ = self._kernel_in_user_units()
         self.noise_variance_ = self._process.noise_variance * self._standardiser.y_scale**2
+        self.noise_scale_ = self._process.noise_scale
         self.rank_ = self._rank()
         self.n_iter_ = max(1, outcome.n_iter)
         self.converged_ = outcome.converged
@@ -209,19 +227,31 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return torch.from_numpy(self._standardiser.inputs(rows))
 
     def _moments(self, rows: NDArray[np.floating]) -> tuple[Array, Array]:
-        """Latent mean and variance in the user's units; memory is one chunk."""
-        mean, variance = np.empty(len(rows)), np.empty(len(rows))
+        """Latent mean and variance (n,) in the user's units."""
+        return mixture_moments(*self._member_moments(rows))
+
+    def _member_moments(self, rows: NDArray[np.floating]) -> tuple[Array, Array]:
+        """Latent means and variances of the mixture's members, each (m, n), in the user's units, chunk by chunk."""
+        members = self._process.members
+        means, variances = np.empty((len(members), len(rows))), np.empty((len(members), len(rows)))
         for part in _slices(len(rows), default_chunk_rows(self.rank_)):
-            m, v = self._process.moments(self._tensor(rows[part]))
-            mean[part], variance[part] = m.numpy(), v.numpy()
-        return self._standardiser.mean_to_user(mean), self._standardiser.variance_to_user(variance)
+            X = self._tensor(rows[part])
+            for i, member in enumerate(members):
+                mean, variance = member.moments(X)
+                means[i, part], variances[i, part] = mean.numpy(), variance.numpy()
+        return self._standardiser.mean_to_user(means), self._standardiser.variance_to_user(variances)
+
+    def _member_noise(self) -> Array:
+        """Variance of a new observation around f, per member (m, 1), in the user's units."""
+        noise = np.array([[member.predictive_noise] for member in self._process.members])
+        return self._standardiser.variance_to_user(noise)
 
     def _mean_and_covariance(self, rows: NDArray[np.floating], include_noise: bool) -> tuple[Array, Array]:
         check_dense(len(rows), "Ask for return_std=True or predict fewer rows at a time.")
         X = self._tensor(rows)
         covariance = self._process.covariance(X)
         if include_noise:
-            covariance.diagonal().add_(self._process.noise_variance)
+            covariance.diagonal().add_(self._process.predictive_noise)
         mean, _ = self._moments(rows)
         return mean, self._standardiser.variance_to_user(covariance.numpy())
 

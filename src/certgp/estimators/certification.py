@@ -243,7 +243,10 @@ def in_units(estimator: LowRankRegressor, process: LowRankProcess, certificate: 
     assumptions = certificate.assumptions
     if not isinstance(transform, Identity):
         kind = type(transform).__name__.lower()
-        assumptions = (*assumptions, f"the exact GP meant here has the same {kind} g(x) in front of its kernel")
+        assumptions = (
+            *assumptions,
+            f"the exact GP meant here has the same {kind} g(x) in front of its kernel: it is a GP on g(x)",
+        )
     return replace(certificate, log_evidence=evidence, assumptions=assumptions)
 
 

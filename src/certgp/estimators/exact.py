@@ -35,7 +35,7 @@ class ExactGP(GPRegressor):
     ----------
     kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
     length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when
-    ``optimize=False`` max_iter, standardize, random_state, verbose, callbacks : as in ``MercerGP``
+    ``optimize=False`` max_iter, standardize, calibrate, random_state, verbose, callbacks : as in ``MercerGP``
     """
 
     _process: ExactProcess
@@ -50,6 +50,7 @@ class ExactGP(GPRegressor):
         optimize: bool = True,
         max_iter: int = 100,
         standardize: bool = True,
+        calibrate: bool = False,
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Sequence[Callback] | None = None,
@@ -61,6 +62,7 @@ class ExactGP(GPRegressor):
         self.optimize = optimize
         self.max_iter = max_iter
         self.standardize = standardize
+        self.calibrate = calibrate
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -134,7 +136,10 @@ class ExactGP(GPRegressor):
     def _extend_process(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> ExactProcess:
         old, more = self._process, self._rows(X, y)
         _check_memory(len(old.y) + len(more.y))
-        return ExactProcess(old.kernel, torch.cat([old.X, more.X]), torch.cat([old.y, more.y]), old.noise_variance)
+        rows, target = torch.cat([old.X, more.X]), torch.cat([old.y, more.y])
+        extended = ExactProcess(old.kernel, rows, target, old.noise_variance)
+        extended.noise_scale = old.noise_scale
+        return extended
 
     def _rows(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> Chunk:
         return Chunk(self._tensor(X), torch.from_numpy(self._standardiser.target(y)))

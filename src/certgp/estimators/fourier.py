@@ -49,7 +49,7 @@ class FourierGP(LowRankRegressor):
     length_scale, signal_variance, noise_variance : starting values in the units of the data, kept when
         ``optimize=False``. Signal variance and noise are optimised in closed form, so with ``optimize=True`` their
         starting values do not matter.
-    max_iter, standardize, dtype, engine, cap_rank, random_state, verbose, callbacks : as in ``MercerGP``
+    max_iter, standardize, calibrate, dtype, engine, cap_rank, random_state, verbose, callbacks : as in ``MercerGP``
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class FourierGP(LowRankRegressor):
         optimize: bool = True,
         max_iter: int = 100,
         standardize: bool = True,
+        calibrate: bool = False,
         dtype: str = "float64",
         engine: Any = "local",
         cap_rank: bool = True,
@@ -92,6 +93,7 @@ class FourierGP(LowRankRegressor):
         self.optimize = optimize
         self.max_iter = max_iter
         self.standardize = standardize
+        self.calibrate = calibrate
         self.dtype = dtype
         self.engine = engine
         self.cap_rank = cap_rank

@@ -33,7 +33,7 @@ from certgp.estimators.validation import (
     checked_rows,
     generator,
 )
-from certgp.gp import LowRankModel, LowRankProcess, log_evidence
+from certgp.gp import GaussianProcess, LowRankModel, LowRankProcess, log_evidence
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS, profile_evidence
 from certgp.guarantees import Certificate, RankCurve, ValidationRows, nested_rank_curve, paired_rank_curve
 from certgp.guarantees.statistical import DEFAULT_PROBES
@@ -228,6 +228,13 @@ class LowRankRegressor(GPRegressor):
             signal, noise = best.signal_variance, best.noise_variance
         return LowRankProcess(model, stats, signal, noise, self.variance)
 
+    def _fit_calibrated(
+        self, X: NDArray[np.floating], y: NDArray[np.floating]
+    ) -> tuple[GaussianProcess, OptimisationResult]:
+        fitted = super()._fit_calibrated(X, y)
+        self._training_rows = (X, y)
+        return fitted
+
     def _usable_rank(self, X: NDArray[np.floating], rank: object) -> int:
         """The rank asked for, as far as these rows can carry it."""
         return capped_rank(rank, X, self.cap_rank)
@@ -265,20 +272,26 @@ class LowRankRegressor(GPRegressor):
         """Units of the kernel's inputs, one per kernel dimension."""
         return self._standardiser.x_scale
 
+    def _low_rank_members(self) -> list[LowRankProcess]:
+        """The process, or those of which it is the mixture."""
+        return [member for member in self._process.members if isinstance(member, LowRankProcess)]
+
     def _kernel_in_user_units(self) -> Kernel:
-        features = self._process.model.features
+        process = self._low_rank_members()[0]
+        features = process.model.features
         scales = features.log_length_scale.detach().exp().numpy() * self._kernel_units()
-        return features.kernel_family(scales, self._process.signal_variance * self._standardiser.y_scale**2)
+        return features.kernel_family(scales, process.signal_variance * self._standardiser.y_scale**2)
 
     def _log_evidence(self) -> float:
-        stats = self._process.statistics.scaled(self._process.signal_variance)
-        return log_evidence(stats, self._process.noise_variance)
+        """Of the process, or the mean over those of which it is the mixture."""
+        members = self._low_rank_members()
+        return float(np.mean([log_evidence(p.statistics.scaled(p.signal_variance), p.noise_variance) for p in members]))
 
     def _n_rows(self) -> int:
-        return self._process.statistics.n
+        return self._low_rank_members()[0].statistics.n
 
     def _rank(self) -> int:
-        return self._process.model.rank
+        return self._low_rank_members()[0].model.rank
 
 
 def input_moments(rows: Chunk) -> tuple[torch.Tensor, torch.Tensor]:

@@ -54,6 +54,8 @@ class MercerGP(LowRankRegressor):
         starting values do not matter.
     max_iter : optimiser iterations in all, about half of them on a subsample where there are many rows
     standardize : centre and scale X and y inside; results are in the user's units either way
+    calibrate : learn from nine tenths of the rows and scale the predictive noise (``noise_scale_``) to suit the last
+        tenth, on which the model is then conditioned too
     dtype : "float64", or "float32" features with float64 sums
     engine : "local" or an engine object
     cap_rank : use no more features than X has distinct rows
@@ -80,6 +82,7 @@ class MercerGP(LowRankRegressor):
         optimize: bool = True,
         max_iter: int = 200,
         standardize: bool = True,
+        calibrate: bool = False,
         dtype: str = "float64",
         engine: Any = "local",
         cap_rank: bool = True,
@@ -102,6 +105,7 @@ class MercerGP(LowRankRegressor):
         self.optimize = optimize
         self.max_iter = max_iter
         self.standardize = standardize
+        self.calibrate = calibrate
         self.dtype = dtype
         self.engine = engine
         self.cap_rank = cap_rank

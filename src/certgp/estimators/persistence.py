@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialise
+from torch import nn
 
 import certgp
 from certgp.data.tables import replacing
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from certgp.estimators.base import GPRegressor
 
 FORMAT = "certgp-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 def save(estimator: GPRegressor, path: Path) -> None:
@@ -39,8 +40,12 @@ def save(estimator: GPRegressor, path: Path) -> None:
         temporary.write_bytes(serialise(tensors, metadata=header))
 
 
-def load(path: str | Path) -> Any:
-    """Read a fitted estimator from a file that ``save`` wrote."""
+def load(path: str | Path, network: nn.Module | None = None) -> Any:
+    """Read a fitted estimator from a file that ``save`` wrote.
+
+    A deep model with a network of your own keeps its weights in the file but not its code: build the same module again
+    and pass it as ``network``; it is copied and the saved weights are put into the copy.
+    """
     path = Path(path)
     if not path.is_file():
         raise ModelFileError(f"{path} does not exist or is not a file")
@@ -56,7 +61,7 @@ def load(path: str | Path) -> Any:
     if header.get("checksum") != _checksum(tensors, header.get("model", "")):
         raise ModelFileError(f"{path} is damaged: its checksum does not match. Copy or save it again")
     try:
-        return build_estimator(tensors, json.loads(header["model"]))
+        return build_estimator(tensors, json.loads(header["model"]), network)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         if isinstance(error, ModelFileError):
             raise

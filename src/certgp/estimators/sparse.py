@@ -43,7 +43,7 @@ class SparseGP(LowRankRegressor):
     length_scale, signal_variance, noise_variance : starting values in the units of the data, kept when
         ``optimize=False``. Signal variance and noise are optimised in closed form, so with ``optimize=True`` their
         starting values do not matter.
-    max_iter, standardize, dtype, engine, cap_rank, random_state, verbose, callbacks : as in ``MercerGP``
+    max_iter, standardize, calibrate, dtype, engine, cap_rank, random_state, verbose, callbacks : as in ``MercerGP``
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class SparseGP(LowRankRegressor):
         optimize: bool = True,
         max_iter: int = 200,
         standardize: bool = True,
+        calibrate: bool = False,
         dtype: str = "float64",
         engine: Any = "local",
         cap_rank: bool = True,
@@ -86,6 +87,7 @@ class SparseGP(LowRankRegressor):
         self.optimize = optimize
         self.max_iter = max_iter
         self.standardize = standardize
+        self.calibrate = calibrate
         self.dtype = dtype
         self.engine = engine
         self.cap_rank = cap_rank

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from certgp.data import Standardiser
 from certgp.errors import ModelFileError
 from certgp.estimators.base import GPRegressor
+from certgp.estimators.deep_fourier import DeepFourierGP
+from certgp.estimators.deep_mercer import DeepMercerGP
 from certgp.estimators.exact import ExactGP
 from certgp.estimators.fourier import FourierGP
 from certgp.estimators.low_rank import LowRankRegressor
@@ -19,17 +22,20 @@ from certgp.estimators.mercer import MercerGP
 from certgp.estimators.sparse import SparseGP
 from certgp.features import FeatureMap, FourierMap, MercerMap, NystromMap
 from certgp.features.spectral import SpectralDesign
-from certgp.gp import ExactProcess, GaussianProcess, LowRankModel, LowRankProcess, Statistics
+from certgp.gp import ExactProcess, GaussianProcess, LowRankModel, LowRankProcess, MixtureProcess, Statistics
 from certgp.guarantees import Certificate
 from certgp.kernels import Kernel, kernel_from_name
 from certgp.training import History, Iteration
-from certgp.transforms import Clip, Identity, Projection, Transform
+from certgp.transforms import Clip, Identity, Network, Projection, TanhNetwork, Transform
 
-ESTIMATORS: dict[str, type[GPRegressor]] = {cls.__name__: cls for cls in (MercerGP, FourierGP, SparseGP, ExactGP)}
+ESTIMATORS: dict[str, type[GPRegressor]] = {
+    cls.__name__: cls for cls in (MercerGP, FourierGP, SparseGP, ExactGP, DeepMercerGP, DeepFourierGP)
+}
 Tensors = dict[str, Tensor]
 Values = dict[str, Any]
 _FITTED = (
     "noise_variance_",
+    "noise_scale_",
     "rank_",
     "n_iter_",
     "converged_",
@@ -37,7 +43,7 @@ _FITTED = (
     "n_features_in_",
     "log_marginal_likelihood_",
 )
-_NOT_SAVED = ("callbacks", "engine", "random_state")  # objects of a session, not of a model
+_NOT_SAVED = ("callbacks", "engine", "random_state", "checkpoint")  # objects of a session, not of a model
 
 
 def dump_estimator(estimator: GPRegressor) -> tuple[Tensors, Values]:
@@ -63,11 +69,12 @@ def dump_estimator(estimator: GPRegressor) -> tuple[Tensors, Values]:
     return {name: tensor.detach().contiguous() for name, tensor in tensors.items()}, values
 
 
-def build_estimator(tensors: Tensors, values: Values) -> GPRegressor:
-    """The estimator that ``dump_estimator`` described."""
+def build_estimator(tensors: Tensors, values: Values, network: nn.Module | None = None) -> GPRegressor:
+    """The estimator that ``dump_estimator`` described; a network of the user's own must be given back."""
     if values["estimator"] not in ESTIMATORS:
         raise ModelFileError(f"the file holds a {values['estimator']!r}, which this version of certgp does not know")
     parameters = {k: _revive(v) for k, v in values["parameters"].items()}
+    parameters |= _given_network(values["parameters"], network)
     estimator = ESTIMATORS[values["estimator"]](**parameters)
     estimator._standardiser = Standardiser(
         tensors["standardiser.x_mean"].numpy(),
@@ -76,7 +83,7 @@ def build_estimator(tensors: Tensors, values: Values) -> GPRegressor:
         values["y_scale"],
         tensors["standardiser.ignored"].numpy(),
     )
-    estimator._process = _build_process(tensors, values["process"])
+    estimator._process = _build_process(tensors, values["process"], network)
     for name, value in values["fitted"].items():
         setattr(estimator, name, value)
     if values["feature_names"] is not None:
@@ -96,10 +103,15 @@ def _dump_certificate(estimator: GPRegressor) -> Values | None:
 
 
 def _dump_process(process: GaussianProcess) -> tuple[Tensors, Values]:
-    values: Values = {"signal_variance": process.signal_variance, "noise_variance": process.noise_variance}
+    names = ("signal_variance", "noise_variance", "noise_scale")
+    values: Values = {name: getattr(process, name) for name in names}
     if isinstance(process, ExactProcess):
         tensors = {"rows.X": process.X, "rows.y": process.y, "length_scale": process.kernel.length_scale}
         return tensors, values | {"kind": "exact", "kernel": process.kernel.name}
+    if isinstance(process, MixtureProcess):
+        dumped = [_dump_process(member) for member in process.members]
+        named = {f"{i}.{name}": tensor for i, (part, _) in enumerate(dumped) for name, tensor in part.items()}
+        return named, {"kind": "mixture", "members": [described for _, described in dumped]}
     if not isinstance(process, LowRankProcess):
         raise ModelFileError(f"a {type(process).__name__} cannot be saved")
     stats, model = process.statistics, process.model
@@ -115,28 +127,81 @@ def _dump_process(process: GaussianProcess) -> tuple[Tensors, Values]:
     }
 
 
-def _build_process(tensors: Tensors, values: Values) -> GaussianProcess:
+def _build_process(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
+    if values["kind"] == "mixture":
+        parts = [_part(tensors, f"{i}.") for i in range(len(values["members"]))]
+        pairs = zip(parts, values["members"], strict=True)
+        return MixtureProcess([_build_process(part, described, network) for part, described in pairs])
+    process = _build_single(tensors, values, network)
+    process.noise_scale = values["noise_scale"]
+    return process
+
+
+def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
     signal, noise = values["signal_variance"], values["noise_variance"]
     if values["kind"] == "exact":
         kernel = kernel_from_name(values["kernel"])(tensors["length_scale"], signal)
         return ExactProcess(kernel, tensors["rows.X"], tensors["rows.y"], noise)
-    state = {name.removeprefix("model."): tensor for name, tensor in tensors.items() if name.startswith("model.")}
-    model = LowRankModel(_build_transform(state, values["transform"]), _build_features(state, values["features"]))
+    state = _part(tensors, "model.")
+    transform = _build_transform(state, values["transform"], network)
+    model = LowRankModel(transform, _build_features(state, values["features"])).eval()
     model.load_state_dict(state)
     stats = Statistics(tensors["statistics.A"], tensors["statistics.b"], values["yty"], values["n"])
     return LowRankProcess(model.requires_grad_(False), stats, signal, noise, values["variance"])
 
 
+def _part(tensors: Tensors, prefix: str) -> Tensors:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
 def _dump_transform(transform: Transform) -> Values:
-    return {"kind": type(transform).__name__, "dimension": transform.dimension}
+    values: Values = {"kind": type(transform).__name__, "dimension": transform.dimension}
+    if isinstance(transform, Network):
+        module = transform.module
+        values["widths"] = list(module.widths) if isinstance(module, TanhNetwork) else None
+    return values
 
 
-def _build_transform(state: Tensors, values: Values) -> Transform:
+def _build_transform(state: Tensors, values: Values, network: nn.Module | None) -> Transform:
     if values["kind"] == "Projection":
         return Projection(state["transform.directions"], state["transform.mean"], state["transform.covariance"])
     if values["kind"] == "Clip":
         return Clip(state["transform.lower"], state["transform.upper"])
+    if values["kind"] == "Network":
+        return _build_network(state, values, network)
     return Identity(values["dimension"])
+
+
+def _build_network(state: Tensors, values: Values, network: nn.Module | None) -> Network:
+    """The network with the weights of the file; a user's own is copied, so that the one given stays as it is."""
+    weights = _part(state, "transform.module.")
+    if values["widths"] is not None:
+        module: nn.Module = TanhNetwork(values["widths"], torch.Generator())
+    else:
+        module = copy.deepcopy(network) if network is not None else nn.Identity()
+    module = module.to(next(iter(weights.values())).dtype)
+    try:
+        module.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ModelFileError(
+            f"network does not have the weights of the one that was saved ({error}); build it as it was at fit"
+        ) from error
+    return Network(module, values["dimension"])
+
+
+def _given_network(parameters: Values, network: nn.Module | None) -> Values:
+    """The parameter ``network``: files hold weights, never code, so a user's module comes back from the user."""
+    described = parameters.get("network")
+    if described is None and network is not None:
+        raise ModelFileError("the file holds no network of your own; call load(path) without network")
+    if described is None:
+        return {}
+    if network is None:
+        raise ModelFileError(
+            f"the file holds the weights of a {described['module']} but not its code; build that module again and call "
+            "load(path, network=module)"
+        )
+    return {"network": network}
 
 
 def _dump_features(features: FeatureMap) -> Values:
@@ -167,10 +232,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Kernel):
         scales = value.length_scale.detach().tolist()
         return {"kernel": value.name, "length_scale": scales, "signal_variance": float(value.signal_variance.detach())}
+    if isinstance(value, nn.Module):
+        return {"module": type(value).__name__}
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if isinstance(value, (list, tuple)) and all(isinstance(item, int) for item in value):
+        return list(value)  # widths of layers stay whole numbers
     return np.asarray(value, dtype=np.float64).tolist()
 
 

@@ -1,13 +1,15 @@
 """The mathematics of one Gaussian process: statistics, evidence, posterior, and the exact GP."""
 
+from certgp.gp.calibration import noise_scale
 from certgp.gp.evidence import EvidenceGradient, elbo, evidence_gradient, log_evidence, log_evidence_upper_bound
 from certgp.gp.exact import ExactProcess, exact_log_evidence
+from certgp.gp.mixture import MixtureProcess, mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.gp.model import LowRankModel
 from certgp.gp.posterior import LowRankPosterior
 from certgp.gp.process import GaussianProcess, LowRankProcess
 from certgp.gp.profile import NoiseRatioBounds, Profile, profile_evidence
 from certgp.gp.selection import greedy_selection
-from certgp.gp.statistics import Statistics
+from certgp.gp.statistics import Statistics, feature_cotangent
 
 __all__ = [
     "EvidenceGradient",
@@ -16,14 +18,20 @@ __all__ = [
     "LowRankModel",
     "LowRankPosterior",
     "LowRankProcess",
+    "MixtureProcess",
     "NoiseRatioBounds",
     "Profile",
     "Statistics",
     "elbo",
     "evidence_gradient",
     "exact_log_evidence",
+    "feature_cotangent",
     "greedy_selection",
     "log_evidence",
     "log_evidence_upper_bound",
+    "mixture_log_density",
+    "mixture_moments",
+    "mixture_quantiles",
+    "noise_scale",
     "profile_evidence",
 ]

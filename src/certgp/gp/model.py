@@ -21,6 +21,11 @@ class LowRankModel(nn.Module):
         """r, the number of features."""
         return self.features.rank
 
+    @property
+    def width(self) -> int:
+        """Numbers per row that an evaluation holds, so that chunks can be sized."""
+        return self.rank + self.transform.width
+
     def basis(self, X: Tensor) -> Tensor:
         """Raw features (n, r) of X (n, D); see ``FeatureMap``."""
         return self.features.basis(self.transform(X))

@@ -21,6 +21,17 @@ class GaussianProcess(ABC):
 
     signal_variance: float
     noise_variance: float
+    noise_scale: float = 1.0  # new observations scatter with noise_scale * noise_variance (see ``gp.calibration``)
+
+    @property
+    def members(self) -> tuple[GaussianProcess, ...]:
+        """The Gaussian processes whose equal mixture predicts: this one alone, unless it is a ``MixtureProcess``."""
+        return (self,)
+
+    @property
+    def predictive_noise(self) -> float:
+        """Variance of a new observation around f."""
+        return self.noise_scale * self.noise_variance
 
     @abstractmethod
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -33,6 +44,12 @@ class GaussianProcess(ABC):
     @abstractmethod
     def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
         """Joint draws of the latent f: (n, count)."""
+
+    def sample_observations(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """Joint draws of new observations: (n, count)."""
+        draws = self.sample(X, count, generator)
+        noise = torch.randn(draws.shape, dtype=draws.dtype, generator=generator)
+        return draws + math.sqrt(self.predictive_noise) * noise
 
 
 class LowRankProcess(GaussianProcess):
@@ -55,9 +72,11 @@ class LowRankProcess(GaussianProcess):
 
     def updated(self, more: Statistics) -> LowRankProcess:
         """The same model conditioned on further data."""
-        return LowRankProcess(
+        extended = LowRankProcess(
             self.model, self.statistics + more, self.signal_variance, self.noise_variance, self.variance_kind
         )
+        extended.noise_scale = self.noise_scale
+        return extended
 
     @torch.no_grad()
     def features(self, X: Tensor) -> Tensor:

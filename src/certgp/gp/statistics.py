@@ -72,3 +72,13 @@ class Statistics:
     def leading(self, rank: int) -> Statistics:
         """Statistics of the first ``rank`` features."""
         return Statistics(self.A[:rank, :rank], self.b[:rank], self.yty, self.n)
+
+
+def feature_cotangent(features: Tensor, y: Tensor, by_gram: Tensor, by_projection: Tensor) -> Tensor:
+    r"""dL/dPhi = 2 Phi G_A + y G_b' (n, r) from the cotangents G_A = dL/dA and G_b = dL/db of the statistics of Phi.
+
+    Computed feature-major: maps lay their features out as (r, n), and so does the cotangent.
+    """
+    cotangent = (2.0 * by_gram).to(features.dtype) @ features.mT
+    cotangent.addr_(by_projection.to(features.dtype), y.to(features.dtype))
+    return cotangent.mT

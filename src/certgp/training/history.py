@@ -18,6 +18,7 @@ class Iteration:
     gradient_norm: float
     seconds: float  # since the start of fit
     rank: int
+    validation: float | None = None  # NLPD of held-out training rows in standardised units, where a fit looks at any
 
 
 Callback = Callable[[Iteration], bool | None]  # return True to stop

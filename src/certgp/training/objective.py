@@ -14,6 +14,7 @@ from certgp.engines import Engine, sum_over
 from certgp.gp import LowRankModel, NoiseRatioBounds, Statistics
 from certgp.gp.exact import ExactProfile, profile_exact_evidence
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS, Profile, profile_evidence
+from certgp.gp.statistics import feature_cotangent
 from certgp.kernels import Kernel
 from certgp.training.parameters import Array, ParameterVector
 
@@ -81,7 +82,7 @@ class LowRankObjective(Objective):
         self.noise_bounds = noise_bounds
         self.parameters = ParameterVector(model)
         # where the features of all rows fit, the second fold need not compute them again
-        self._keep = engine.in_process and _KEPT_COPIES * 8 * source.n_rows * model.rank <= _KEPT_BYTES
+        self._keep = engine.in_process and _KEPT_COPIES * 8 * source.n_rows * model.width <= _KEPT_BYTES
 
     def start(self) -> Array:
         return self.parameters.get()
@@ -133,7 +134,7 @@ class LowRankObjective(Objective):
                 basis = self.model.basis(chunk.X)
             return _KeptFeatures(Statistics.of(basis.detach(), chunk.y), ((basis, chunk.y),))
 
-        return self.engine.fold(task, self.source, self.model.rank)
+        return self.engine.fold(task, self.source, self.model.width)
 
     def _pull_back(
         self, by_gram: Tensor, by_projection: Tensor, kept: tuple[tuple[Tensor, Tensor], ...]
@@ -143,11 +144,8 @@ class LowRankObjective(Objective):
 
         def pull(features: tuple[Tensor, Tensor]) -> _GradientSum:
             basis, y = features
-            raw = basis.detach()
-            # feature-major product: maps lay their features out as (r, n), and so does the cotangent
-            cotangent = (2.0 * by_gram).to(raw.dtype) @ raw.mT
-            cotangent.addr_(by_projection.to(raw.dtype), y.to(raw.dtype))
-            grads = torch.autograd.grad(basis, parameters, cotangent.mT, allow_unused=True)
+            cotangent = feature_cotangent(basis.detach(), y, by_gram, by_projection)
+            grads = torch.autograd.grad(basis, parameters, cotangent, allow_unused=True)
             pairs = zip(grads, parameters, strict=True)
             return _GradientSum(tuple(torch.zeros_like(p) if g is None else g for g, p in pairs))
 
@@ -158,7 +156,7 @@ class LowRankObjective(Objective):
 
         if kept:
             return sum_over(pull, kept)
-        return self.engine.fold(recompute, self.source, self.model.rank)
+        return self.engine.fold(recompute, self.source, self.model.width)
 
 
 class _ExactParameters(nn.Module):
@@ -228,7 +226,7 @@ def fold_statistics(model: LowRankModel, source: RowSource, engine: Engine) -> S
     def task(chunk: Chunk) -> Statistics:
         return Statistics.of(model.basis(chunk.X), chunk.y)
 
-    return engine.fold(task, source, model.rank)
+    return engine.fold(task, source, model.width)
 
 
 def fold_feature_statistics(model: LowRankModel, source: RowSource, engine: Engine) -> Statistics:
@@ -240,4 +238,4 @@ def fold_feature_statistics(model: LowRankModel, source: RowSource, engine: Engi
     def task(chunk: Chunk) -> Statistics:
         return Statistics.of(model(chunk.X), chunk.y)
 
-    return engine.fold(task, source, model.rank)
+    return engine.fold(task, source, model.width)

@@ -15,6 +15,11 @@ class Transform(nn.Module, ABC):
     def dimension(self) -> int:
         """d, the number of coordinates that come out."""
 
+    @property
+    def width(self) -> int:
+        """Numbers per row that evaluating g holds beside its input and output, so that chunks can be sized."""
+        return 0
+
     def discarded(self, X: Tensor) -> Tensor | None:
         """What g throws away of x, as an offset x - g(x) that the kernel can measure; None where nothing is."""
         return None

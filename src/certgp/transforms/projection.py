@@ -6,15 +6,12 @@ import torch
 from torch import Tensor, nn
 
 from certgp.errors import InvalidInputError
-from certgp.transforms.base import Transform
+from certgp.transforms.standardised import Standardised
 
 
-class Projection(Transform):
+class Projection(Standardised):
     r"""z = (x - m) W / sd, sd_j = sqrt(w_j' C w_j), with m (D,) and C (D, D) the mean and covariance of the training
-    inputs.
-
-    The division makes z unit-variance for every W, so the input measure N(0, 1) of the Mercer expansion stays right
-    while W is learned, and the scale of z is carried by the length-scales alone.
+    inputs: the network without hidden layers, whose moments are known in closed form.
     """
 
     mean: Tensor
@@ -40,9 +37,11 @@ class Projection(Transform):
         """W / sd (D, d): z = (x - m) matrix."""
         return self.directions / _spread(self.directions, self.covariance)
 
-    def forward(self, X: Tensor) -> Tensor:
-        matrix = self.matrix
-        return X @ matrix.to(X.dtype) - (self.mean @ matrix).to(X.dtype)
+    def raw(self, X: Tensor) -> Tensor:
+        return X @ self.directions.to(X.dtype)
+
+    def moments(self, raw: Tensor) -> tuple[Tensor, Tensor]:
+        return self.mean @ self.directions, _spread(self.directions, self.covariance)
 
 
 def _spread(directions: Tensor, covariance: Tensor) -> Tensor:

@@ -1,0 +1,91 @@
+"""Several processes that predict as one: the equal mixture of their densities.
+
+Means and variances of the components are (m, n): m components at n rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import logsumexp, ndtr, ndtri
+from torch import Tensor
+
+from certgp.gp.process import GaussianProcess
+
+Array = NDArray[np.float64]
+_BISECTIONS = 60  # halve the bracket to the last digit of float64
+
+
+def mixture_moments(means: Array, variances: Array) -> tuple[Array, Array]:
+    """E = mean_i m_i and Var = mean_i (v_i + (m_i - E)^2), a sum of squares: (n,), (n,)."""
+    centre = means.mean(0)
+    return centre, (variances + np.square(means - centre)).mean(0)
+
+
+def mixture_log_density(y: Array, means: Array, variances: Array) -> Array:
+    """log 1/m sum_i N(y | m_i, v_i) at y (n,): (n,)."""
+    each = -0.5 * (np.log(2.0 * np.pi * variances) + np.square(y - means) / variances)
+    density: Array = logsumexp(each, axis=0) - math.log(len(means))
+    return density
+
+
+def mixture_quantiles(means: Array, variances: Array, levels: Array) -> Array:
+    """Roots q of 1/m sum_i Phi((q - m_i) / sd_i) = level: (n, number of levels).
+
+    The root lies between the smallest and the largest quantile of the components, and bisection cannot miss it.
+    """
+    std = np.sqrt(variances)
+    each = means[:, :, None] + std[:, :, None] * ndtri(levels)  # (m, n, levels)
+    low, high = each.min(0), each.max(0)
+    for _ in range(_BISECTIONS if len(means) > 1 else 0):
+        middle = 0.5 * (low + high)
+        below = ndtr((middle - means[:, :, None]) / std[:, :, None]).mean(0) < levels
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray(0.5 * (low + high))
+
+
+class MixtureProcess(GaussianProcess):
+    """p(f) = 1/m sum_i p_i(f): each draw comes whole from one member."""
+
+    def __init__(self, members: Sequence[GaussianProcess]) -> None:
+        self._members = tuple(members)
+        self.signal_variance = float(np.mean([member.signal_variance for member in members]))
+        # what remains of a new observation's variance once the mixture's latent variance is taken off
+        self.noise_variance = float(np.mean([member.predictive_noise for member in members]))
+
+    @property
+    def members(self) -> tuple[GaussianProcess, ...]:
+        return self._members
+
+    def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        means, variances = zip(*(member.moments(X) for member in self._members), strict=True)
+        mean, variance = mixture_moments(torch.stack(means).numpy(), torch.stack(variances).numpy())
+        return torch.from_numpy(mean), torch.from_numpy(variance)
+
+    def covariance(self, X: Tensor) -> Tensor:
+        means = torch.stack([member.moments(X)[0] for member in self._members])
+        spread = means - means.mean(0)
+        within: Tensor = sum((member.covariance(X) for member in self._members), torch.zeros(()).double())
+        return (within + spread.mT @ spread) / len(self._members)
+
+    def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        shares = self._shares(count, generator)
+        draws = [member.sample(X, n, generator) for member, n in zip(self._members, shares, strict=True) if n]
+        return self._shuffled(draws, generator)
+
+    def sample_observations(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        shares = zip(self._members, self._shares(count, generator), strict=True)
+        return self._shuffled([member.sample_observations(X, n, generator) for member, n in shares if n], generator)
+
+    def _shares(self, count: int, generator: torch.Generator) -> list[int]:
+        """How many of ``count`` draws each member gets."""
+        picks = torch.randint(len(self._members), (count,), generator=generator)
+        return [int(n) for n in torch.bincount(picks, minlength=len(self._members))]
+
+    def _shuffled(self, draws: list[Tensor], generator: torch.Generator) -> Tensor:
+        joined = torch.cat(draws, dim=1)
+        return joined[:, torch.randperm(joined.shape[1], generator=generator)]

@@ -1,0 +1,141 @@
+"""A neural network in front of the kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from certgp.errors import InvalidInputError
+from certgp.transforms.standardised import Standardised
+
+_VARIANCE_FLOOR = 1e-12  # of an output that does not vary: its derivative stays finite
+_FIRST_BIAS = 0.5
+_BLOCK_ROWS = 4096  # without gradients no more rows' activations than this are alive
+
+
+class Network(Standardised):
+    r"""g(x) = (h(x) - m) / s with h any ``torch.nn.Module`` that maps (n, D) to (n, d).
+
+    In training mode (``train()``) m and s are those of the batch, differentiated through; otherwise they are the
+    buffers that ``measure`` sets from the outputs of all rows, so that a row's prediction does not depend on its
+    neighbours.
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, module: nn.Module, dimension: int) -> None:
+        super().__init__()
+        self.module = module
+        self._dimension = dimension
+        self.register_buffer("mean", torch.zeros(dimension, dtype=torch.float64))
+        self.register_buffer("scale", torch.ones(dimension, dtype=torch.float64))
+
+    @property
+    def dimension(self) -> int:
+        return self._dimension
+
+    @property
+    def width(self) -> int:
+        return sum(p.shape[0] for p in self.module.parameters() if p.ndim > 1)
+
+    def raw(self, X: Tensor) -> Tensor:
+        if self.training or torch.is_grad_enabled() or X.shape[0] <= _BLOCK_ROWS:
+            return self._outputs(X)
+        return torch.cat([self._outputs(block) for block in torch.split(X, _BLOCK_ROWS)])
+
+    def _outputs(self, X: Tensor) -> Tensor:
+        output: Tensor = self.module(X.to(next(self.module.parameters()).dtype))
+        return output.to(X.dtype)
+
+    def moments(self, raw: Tensor) -> tuple[Tensor, Tensor]:
+        return _batch_moments(raw) if self.training else (self.mean, self.scale)
+
+    @torch.no_grad()
+    def measure(self, raw: Tensor) -> Tensor:
+        """Take m and s from outputs (N, d) of ``raw`` and return these standardised."""
+        mean, scale = _batch_moments(raw.double())
+        self.mean, self.scale = mean, scale
+        return self.standardise(raw)
+
+    def standardise(self, raw: Tensor) -> Tensor:
+        """(h - m) / s of outputs (n, d) with the buffers' m and s."""
+        return (raw - self.mean.to(raw.dtype)) / self.scale.to(raw.dtype)
+
+
+def _batch_moments(raw: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and population standard deviation (d,) of outputs (n, d)."""
+    mean = raw.mean(0)
+    return mean, ((raw - mean).square().mean(0) + _VARIANCE_FLOOR).sqrt()
+
+
+class TanhNetwork(nn.Sequential):
+    """The default network: linear layers of the given widths with tanh between them; two widths make it linear.
+
+    Weights start as N(0, 1 / fan-in) [LeCun 1998] and the first layer's biases as U(-1/2, 1/2): torch's own start is
+    too small for tanh at these widths (measured: docs/deep.md). The generator alone decides, not torch's global one.
+    """
+
+    def __init__(self, widths: Sequence[int], generator: torch.Generator) -> None:
+        self.widths = tuple(widths)
+        layers: list[nn.Module] = []
+        for i, (fan_in, fan_out) in enumerate(pairwise(widths)):
+            layer: nn.Linear = nn.utils.skip_init(nn.Linear, fan_in, fan_out, dtype=torch.float64)  # type: ignore[no-untyped-call]
+            nn.init.normal_(layer.weight, std=1.0 / math.sqrt(fan_in), generator=generator)
+            if i == 0:
+                nn.init.uniform_(layer.bias, -_FIRST_BIAS, _FIRST_BIAS, generator=generator)
+            else:
+                nn.init.zeros_(layer.bias)
+            layers += [layer, nn.Tanh()]
+        super().__init__(*layers[:-1])
+
+
+@torch.no_grad()
+def check_network(module: object, columns: int, dimension: int) -> nn.Module:
+    """Refuse a module that cannot be trained as h: R^columns -> R^dimension, before any long work."""
+    if not isinstance(module, nn.Module):
+        raise InvalidInputError(f"network must be a torch.nn.Module or None, found {module!r}")
+    weights = [p for p in module.parameters() if p.requires_grad]
+    if not weights:
+        raise InvalidInputError(
+            "network has no parameters that can be learned; give a module with some, or use MercerGP or FourierGP"
+        )
+    names = [name for name, p in module.named_parameters() if not bool(torch.isfinite(p).all())]
+    if names:
+        raise InvalidInputError(f"network has NaN or infinite weights in {', '.join(names)}; initialise it anew")
+    _check_output(module, weights[0].dtype, columns, dimension)
+    return module
+
+
+def _check_output(module: nn.Module, dtype: torch.dtype, columns: int, dimension: int) -> None:
+    """Run two rows through the module; its own state (batch norm) and mode are left as they were."""
+    rows, was_training = torch.zeros((2, columns), dtype=dtype), module.training
+    wanted = f"({rows.shape[0]}, {dimension}) for {rows.shape[0]} rows of {columns} columns"
+    module.eval()
+    try:
+        with torch.enable_grad():
+            output = module(rows)
+    except Exception as error:
+        raise InvalidInputError(
+            f"network cannot map rows of {columns} columns ({type(error).__name__}: {error}); "
+            "let it take X of shape (n, columns), for images with torch.nn.Unflatten in front"
+        ) from error
+    finally:
+        module.train(was_training)
+    if not isinstance(output, Tensor):
+        raise InvalidInputError(f"network must return a tensor of shape {wanted}, found {type(output).__name__}")
+    if not output.is_floating_point():
+        raise InvalidInputError(f"network must return floating-point numbers, found {output.dtype}; end in a layer")
+    if tuple(output.shape) != (rows.shape[0], dimension):
+        raise InvalidInputError(
+            f"network must return shape {wanted}, found {tuple(output.shape)}; "
+            f"change its last layer or embedding={dimension}"
+        )
+    if not output.requires_grad:
+        raise InvalidInputError("network's output does not depend on its parameters; remove detach() or no_grad()")
+    if not bool(torch.isfinite(output).all()):
+        raise InvalidInputError("network returns NaN or infinity for a row of zeros; check its layers")
