@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,8 @@ from torch import nn
 from certgp.data import ArraySource, RowSource, SubsetSource
 from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError, warn_user
 from certgp.estimators.base import unoptimised
-from certgp.estimators.low_rank import LowRankRegressor, Plan
+from certgp.estimators.fingerprint import fingerprint
+from certgp.estimators.low_rank import LowRankRegressor, Plan, TrialRows
 from certgp.estimators.validation import (
     DTYPES,
     StartingValues,
@@ -142,13 +142,14 @@ class DeepRegressor(LowRankRegressor):
         split_rng, model_rng = rng.spawn(2)
         train, held_out = self._split(len(X), split_rng)
         final = self._source(X, y)
-        plan = self._plan(SubsetSource(final, train), rank, self.max_iter, model_rng, member)
+        rows = SubsetSource(final, train)
+        plan = self._network_plan(rows, rank, model_rng, member)
         if not self.optimize or final.target_is_constant:
             return _Member(self._unlearned(plan, final), unoptimised())
         signal, noise = float(plan.start.kernel.signal_variance), plan.start.noise_variance
         module = JointModel(plan.model, signal, noise)
         if self.training == "full":
-            outcome = self._train(plan)
+            outcome = self._train(plan, rows)
         else:
             outcome = self._train_in_steps(module, X, y, train, held_out, member, seed)
         module.network.to(DTYPES[self.dtype])
@@ -171,13 +172,16 @@ class DeepRegressor(LowRankRegressor):
         order = rng.permutation(n)
         return np.sort(order[count:]), np.sort(order[:count])
 
-    def _plan(self, source: RowSource, rank: int, max_iter: int, rng: np.random.Generator, member: int = 0) -> Plan:
+    def _plan(self, source: RowSource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
+        return self._network_plan(source, rank, rng, 0)
+
+    def _network_plan(self, source: RowSource, rank: int, rng: np.random.Generator, member: int) -> Plan:
         start = starting_values(self, self._standardiser, _START_LENGTH_SCALE, self.embedding)
         weights_rng, feature_rng = rng.spawn(2)
         network = Network(self._module(source.n_columns, member, weights_rng), self.embedding)
         model = LowRankModel(network.double(), self._features(start, rank, feature_rng)).eval()
         prepare = partial(_standardise_anew, JointModel(model, 1.0, 1.0), source)
-        shares = [len(part) for part in np.array_split(np.arange(max_iter), _FULL_BATCH_STAGES)]
+        shares = [len(part) for part in np.array_split(np.arange(self.max_iter), _FULL_BATCH_STAGES)]
         return Plan(model, [Stage(source, share, prepare) for share in shares if share], start)
 
     def _module(self, n_columns: int, member: int, rng: np.random.Generator) -> nn.Module:
@@ -199,7 +203,7 @@ class DeepRegressor(LowRankRegressor):
         source = ArraySource(X, y, self._standardiser, torch.float32)
         validation = SubsetSource(source, held_out) if len(held_out) else None
         module.network.float()
-        checkpoint = self._checkpoint(member, _fingerprint(self, X, y, seed))
+        checkpoint = self._checkpoint(member, fingerprint(self, X, y, seed))
         outcome = self._train_minibatches(module, SubsetSource(source, train), validation, checkpoint, seed)
         if not outcome.converged and not outcome.stopped:
             warn_user(f"the fit stopped early: {outcome.reason}", ConvergenceWarning)
@@ -305,17 +309,3 @@ def _joined(outcomes: list[OptimisationResult]) -> OptimisationResult:
         any(outcome.stopped for outcome in outcomes),
         history,
     )
-
-
-def _fingerprint(estimator: DeepRegressor, X: Rows, y: Rows, seed: int) -> str:
-    """What a checkpoint must share with a fit that goes on from it."""
-    skipped = ("callbacks", "verbose", "checkpoint", "random_state", "network", "engine")
-    parameters = {k: repr(v) for k, v in sorted(estimator.get_params(deep=False).items()) if k not in skipped}
-    digest = hashlib.sha256(repr((parameters, seed, X.shape, str(X.dtype))).encode())
-    for rows in (X, y):
-        spread = np.linspace(0, len(rows) - 1, min(len(rows), 1000)).astype(np.int64)
-        digest.update(np.ascontiguousarray(rows[spread]).tobytes())
-    if estimator.network is not None:
-        for name, tensor in estimator.network.state_dict().items():
-            digest.update(f"{name}:{tuple(tensor.shape)}".encode() + tensor.detach().numpy().tobytes())
-    return digest.hexdigest()

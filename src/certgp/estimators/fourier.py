@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
-from certgp.data import ArraySource
-from certgp.estimators.low_rank import LowRankRegressor, Plan
+from certgp.data import ArraySource, Chunk
+from certgp.estimators.low_rank import LowRankRegressor, Plan, TrialRows
 from certgp.estimators.validation import (
     OBJECTIVES,
     VARIANCES,
@@ -23,12 +25,14 @@ from certgp.features import FourierMap
 from certgp.features.spectral import SAMPLINGS, DataSummary, spectral_design
 from certgp.gp import LowRankModel
 from certgp.kernels import Kernel
-from certgp.training import Callback, Stage
-from certgp.transforms import Clip, Identity
+from certgp.training import Callback, Candidate, Stage
+from certgp.transforms import Clip, Identity, linear_slopes
 
 _DESIGN_ROWS = 300
 _CLIP_ROWS = 100_000
 _CLIP_TAIL = 0.001
+_TRIAL_SHARE, _LEARNED_SHARE = 0.15, 0.5  # of max_iter: trial of a start, and learned frequencies at the end
+_RELEVANCE = (0.2, 5.0)  # how far a length-scale may start from the common one
 
 
 class FourierGP(LowRankRegressor):
@@ -49,7 +53,8 @@ class FourierGP(LowRankRegressor):
     length_scale, signal_variance, noise_variance : starting values in the units of the data, kept when
         ``optimize=False``. Signal variance and noise are optimised in closed form, so with ``optimize=True`` their
         starting values do not matter.
-    max_iter, standardize, calibrate, dtype, engine, cap_rank, random_state, verbose, callbacks : as in ``MercerGP``
+    max_iter, standardize, calibrate, dtype, engine, checkpoint, cap_rank, random_state, verbose, callbacks :
+        as in ``MercerGP``
     """
 
     def __init__(
@@ -68,11 +73,12 @@ class FourierGP(LowRankRegressor):
         signal_variance: float | None = None,
         noise_variance: float | None = None,
         optimize: bool = True,
-        max_iter: int = 100,
+        max_iter: int = 200,
         standardize: bool = True,
         calibrate: bool = False,
         dtype: str = "float64",
         engine: Any = "local",
+        checkpoint: str | Path | None = None,
         cap_rank: bool = True,
         random_state: Any = None,
         verbose: int = 0,
@@ -96,6 +102,7 @@ class FourierGP(LowRankRegressor):
         self.calibrate = calibrate
         self.dtype = dtype
         self.engine = engine
+        self.checkpoint = checkpoint
         self.cap_rank = cap_rank
         self.random_state = random_state
         self.verbose = verbose
@@ -110,16 +117,63 @@ class FourierGP(LowRankRegressor):
     def _usable_rank(self, X: NDArray[np.floating], rank: object) -> int:
         return capped_rank(rank, X, self.cap_rank, multiple=2)
 
-    def _plan(self, source: ArraySource, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
+    def _plan(self, source: ArraySource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         D = source.n_columns
         row_rng, design_rng = rng.spawn(2)  # so that frequencies do not depend on the number of rows
         start = starting_values(self, self._standardiser, float(np.sqrt(D)))
-        rows = source.sample(_DESIGN_ROWS, row_rng).X / start.kernel.length_scale
-        data = DataSummary(rows, source.n_rows, start.noise_variance / float(start.kernel.signal_variance))
+        near = source.sample(_DESIGN_ROWS, row_rng).X / start.kernel.length_scale
+        data = DataSummary(near, source.n_rows, start.noise_variance / float(start.kernel.signal_variance))
         sampling = "orthogonal" if self.sampling == "auto" else self.sampling
         design = spectral_design(sampling, start.kernel, rank // 2, D, design_rng, data)
-        features = FourierMap(start.kernel, design, learn_frequencies=self.learn_frequencies)
-        sample = source.sample(_CLIP_ROWS, row_rng).X
-        transform = Clip.at_quantiles(sample, _CLIP_TAIL) if self.winsorize else Identity(D)
-        model = LowRankModel(transform, features)
-        return Plan(model, [Stage(source, max_iter, partial(self._starting_scale, model, source, row_rng))], start)
+        sample = source.sample(_CLIP_ROWS, row_rng)
+        transform = Clip.at_quantiles(sample.X, _CLIP_TAIL) if self.winsorize else Identity(D)
+        candidates = []
+        for name, scales in self._starting_scales(start.kernel, sample).items():
+            kernel = type(start.kernel)(scales)
+            features = FourierMap(kernel, design, learn_frequencies=self.learn_frequencies)
+            model = LowRankModel(transform, features)
+            candidates.append(Candidate(name, model, *self._stages(model, source, rows, max_iter, row_rng)))
+        return Plan.of(candidates, start)
+
+    def _stages(
+        self,
+        model: LowRankModel,
+        source: ArraySource,
+        rows: TrialRows,
+        max_iter: int,
+        rng: np.random.Generator,
+    ) -> tuple[list[Stage], list[Stage]]:
+        """Stages of a trial on the subsample, and those of the fit itself. Frequencies are learned last: from a model
+        that already fits, they need few iterations, and from a bad one they go astray.
+        """
+
+        def begin() -> None:
+            model.features.get_parameter("frequencies").requires_grad_(False)
+            self._starting_scale(model, source, rng)
+
+        share = round(_TRIAL_SHARE * max_iter)
+        trial = [Stage(rows.learn, share, begin)] if share else []
+        left = max_iter - share
+        learned = round(_LEARNED_SHARE * max_iter) if self.learn_frequencies else 0
+        stages = [Stage(source, left - learned, None if share else begin)] if left > learned else []
+        if learned:
+            free = model.features.get_parameter("frequencies").requires_grad_
+            stages.append(Stage(source, learned, partial(_call, free)))
+        return trial, stages
+
+    def _starting_scales(self, kernel: Kernel, sample: Chunk) -> dict[str, Tensor]:
+        """By name, the length-scales from which a fit may start: as given, or alike in all columns, or shorter in
+        columns that a linear fit finds relevant.
+        """
+        if self.length_scale is not None or isinstance(self.kernel, Kernel) or not self.optimize:
+            return {"as given": kernel.length_scale}
+        alike = {"alike": kernel.length_scale}
+        if kernel.length_scale.numel() == 1:
+            return alike
+        slopes = linear_slopes(sample.X, sample.y).abs()
+        relevance = (slopes / slopes.square().mean().sqrt().clamp_min(1e-300)).clamp(*_RELEVANCE)
+        return alike | {"by linear relevance": kernel.length_scale / relevance}
+
+
+def _call(function: Callable[[], object]) -> None:
+    function()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,6 +23,7 @@ from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableE
 from certgp.estimators.automatic_rank import AUTOMATIC, fit_with_automatic_rank
 from certgp.estimators.base import GPRegressor, unoptimised
 from certgp.estimators.certification import DEFAULT_MAX_REFERENCE_RANK, Confirm, Request, certify_fitted
+from certgp.estimators.fingerprint import fingerprint
 from certgp.estimators.validation import (
     DTYPES,
     OBJECTIVES,
@@ -34,24 +37,53 @@ from certgp.estimators.validation import (
     generator,
 )
 from certgp.gp import GaussianProcess, LowRankModel, LowRankProcess, log_evidence
+from certgp.gp.calibration import gaussian_nlpd
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS, profile_evidence
 from certgp.guarantees import Certificate, RankCurve, ValidationRows, nested_rank_curve, paired_rank_curve
 from certgp.guarantees.statistical import DEFAULT_PROBES
 from certgp.kernels import Kernel
-from certgp.training import OptimisationResult, Stage, choose_starting_scale, run_stages
+from certgp.training import (
+    Candidate,
+    EvaluationLog,
+    OptimisationResult,
+    Stage,
+    TrialsResult,
+    choose_starting_scale,
+    run_stages,
+    try_candidates,
+)
 from certgp.training.objective import fold_feature_statistics
 
 _START_ROWS = 2_000
+_CHECKPOINT_SEED = 0
 _WARM_ROWS = 4_000  # twice as many above 40,000 rows
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A model at its starting values and the stages that train it."""
+    """A model at its starting values and the stages that train it; or several, to be tried before one is trained."""
 
     model: LowRankModel
     stages: Sequence[Stage]
     start: StartingValues
+    candidates: Sequence[Candidate] = ()
+
+    @staticmethod
+    def of(candidates: Sequence[Candidate], start: StartingValues) -> Plan:
+        """A plan that tries the candidates where there are several."""
+        first = candidates[0]
+        if len(candidates) == 1:
+            return Plan(first.model, [*first.trial, *first.stages], start)
+        return Plan(first.model, first.stages, start, candidates)
+
+
+@dataclass(frozen=True, eq=False)
+class TrialRows:
+    """A subsample on which starts are compared and good basins found cheaply, and rows held out from it."""
+
+    learn: RowSource
+    held_out: Chunk
+    many: bool  # are there so many more rows that a subsample is worth training on?
 
 
 class LowRankRegressor(GPRegressor):
@@ -75,6 +107,7 @@ class LowRankRegressor(GPRegressor):
     dtype: str
     engine: Any
     cap_rank: bool
+    checkpoint: str | Path | None
 
     def certify(
         self,
@@ -188,7 +221,7 @@ class LowRankRegressor(GPRegressor):
         return state | {"_training_rows": None} if "_training_rows" in state else state
 
     @abstractmethod
-    def _plan(self, source: ArraySource, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
+    def _plan(self, source: ArraySource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         """Build the model for standardised rows."""
 
     def _check_parameters(self) -> None:
@@ -211,14 +244,43 @@ class LowRankRegressor(GPRegressor):
 
     def _fit_at(self, source: ArraySource, rank: int) -> tuple[LowRankProcess, OptimisationResult]:
         """Train at one rank and condition on all rows."""
-        plan = self._plan(source, rank, self.max_iter, generator(self.random_state))
-        learn = self.optimize and not source.target_is_constant
-        self._unfinished = partial(self._condition, plan, source, learn)
-        outcome = self._train(plan) if learn else unoptimised()
-        self._unfinished = None
-        return self._condition(plan, source, learn), outcome
+        rng = generator(self._seed())
+        rows = self._trial_rows(source, rng)
+        plan = self._plan(source, rows, rank, self.max_iter, rng)
+        if not self.optimize or source.target_is_constant:
+            return self._condition(plan, source, learn=False), unoptimised()
+        with self._evaluation_log(rank) as log:
+            plan, trials = self._tried(plan, source, rows, log)
+            self.trials_ = () if trials is None else trials.trials
+            outcome = self._train(plan, source, None if trials is None else trials.outcome, log)
+        return self._condition(plan, source), outcome
 
-    def _condition(self, plan: Plan, source: ArraySource, learn: bool) -> LowRankProcess:
+    def _tried(
+        self, plan: Plan, source: RowSource, rows: TrialRows, log: EvaluationLog | None
+    ) -> tuple[Plan, TrialsResult | None]:
+        """The plan of the candidate that does best on rows held out from the trials."""
+        if not plan.candidates:
+            return plan, None
+
+        def begin(candidate: Candidate) -> None:
+            self._unfinished = partial(self._condition, replace(plan, model=candidate.model), source)
+
+        def score(model: LowRankModel) -> float:
+            return self._held_out_nlpd(replace(plan, model=model), rows)
+
+        engine, observers = check_engine(self.engine), self._observers()
+        result = try_candidates(
+            plan.candidates, begin, score, engine, self.objective, DEFAULT_NOISE_RATIO_BOUNDS, observers, log
+        )
+        return Plan(result.best.model, result.best.stages, plan.start), result
+
+    def _held_out_nlpd(self, plan: Plan, rows: TrialRows) -> float:
+        process = self._condition(plan, rows.learn)
+        mean, variance = process.moments(rows.held_out.X)
+        total = variance + process.noise_variance
+        return gaussian_nlpd(rows.held_out.y.numpy(), mean.numpy(), total.numpy())
+
+    def _condition(self, plan: Plan, source: RowSource, learn: bool = True) -> LowRankProcess:
         """The process at the present parameters, with its own copy of them, given all rows."""
         model = deepcopy(plan.model).requires_grad_(False)
         stats = fold_feature_statistics(model, source, check_engine(self.engine))
@@ -246,19 +308,66 @@ class LowRankRegressor(GPRegressor):
         rows = ChunkSource(source.sample(_START_ROWS, rng))
         choose_starting_scale(model, rows, check_engine(self.engine), self.objective, DEFAULT_NOISE_RATIO_BOUNDS)
 
-    def _warm_rows(self, source: ArraySource, rng: np.random.Generator) -> RowSource:
-        """A subsample on which a good basin is found cheaply, or all rows where there are few."""
+    def _trial_rows(self, source: ArraySource, rng: np.random.Generator) -> TrialRows:
+        """At most 4,000 rows (8,000 of many) to learn from and half as many to compare on; four fifths and one fifth
+        where there are few.
+        """
         size = _WARM_ROWS * (2 if source.n_rows > 40_000 else 1)
-        return ChunkSource(source.sample(size, rng)) if source.n_rows > 1.5 * size else source
+        held_out = max(1, min(size // 2, source.n_rows // 5))
+        learned = max(1, min(size, source.n_rows - held_out))
+        sample = source.sample(learned + held_out, rng)
+        order = torch.from_numpy(rng.permutation(len(sample.y)))
+        here, there = order[:learned].sort().values, order[learned:].sort().values
+        learn = ChunkSource(Chunk(sample.X[here], sample.y[here]))
+        return TrialRows(learn, Chunk(sample.X[there], sample.y[there]), source.n_rows > 1.5 * size)
 
-    def _train(self, plan: Plan) -> OptimisationResult:
-        engine = check_engine(self.engine)
+    def _train(
+        self,
+        plan: Plan,
+        source: RowSource,
+        after: OptimisationResult | None = None,
+        log: EvaluationLog | None = None,
+    ) -> OptimisationResult:
+        """Run the stages of a plan, after those of a trial where there was one."""
+        if after is not None and after.stopped:
+            return after
+        engine, observers = check_engine(self.engine), self._observers()
+        self._unfinished = partial(self._condition, plan, source)
         outcome = run_stages(
-            plan.model, plan.stages, engine, self.objective, DEFAULT_NOISE_RATIO_BOUNDS, self._observers()
+            plan.model, plan.stages, engine, self.objective, DEFAULT_NOISE_RATIO_BOUNDS, observers, log, after
         )
+        self._unfinished = None
         if not outcome.converged and not outcome.stopped:
             warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
         return outcome
+
+    def _seed(self) -> Any:
+        """The random state, fixed for the whole fit where a checkpoint must be able to repeat it."""
+        if self.checkpoint is None or isinstance(self.random_state, (int, np.integer)):
+            return self.random_state
+        if self.random_state is None:
+            return _CHECKPOINT_SEED
+        raise InvalidInputError(
+            f"checkpoint needs random_state to be a whole number or None, found {self.random_state!r}: a resumed fit "
+            "draws the same subsamples again"
+        )
+
+    @contextmanager
+    def _evaluation_log(self, rank: int) -> Iterator[EvaluationLog | None]:
+        """The checkpoint of this fit: it stays when the fit is interrupted and is removed when it is done."""
+        if self.checkpoint is None or self._training_rows is None:
+            yield None
+            return
+        path = Path(self.checkpoint)
+        if self.rank == AUTOMATIC:  # one fit per rank
+            path = path.with_name(f"{path.name}.{rank}")
+        log = EvaluationLog(path, fingerprint(self, *self._training_rows, self._seed()))
+        try:
+            yield log
+        except BaseException:
+            log.close()
+            raise
+        log.remove()
 
     def _source(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> ArraySource:
         return ArraySource(X, y, self._standardiser, DTYPES[self.dtype])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -12,18 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from certgp.data import ArraySource, Chunk, RowSource
 from certgp.errors import InvalidInputError
-from certgp.estimators.low_rank import LowRankRegressor, Plan, input_moments
+from certgp.estimators.low_rank import LowRankRegressor, Plan, TrialRows, input_moments
 from certgp.estimators.validation import check_choice, check_count, check_engine, per_dimension, starting_values
 from certgp.features import MercerMap
 from certgp.features.mercer import INDEX_SETS
 from certgp.gp import LowRankModel
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
 from certgp.kernels import Kernel
-from certgp.training import Callback, Stage, reselect_indices
-from certgp.transforms import Identity, Projection, Transform, sliced_inverse_directions
+from certgp.training import Callback, Candidate, Stage, reselect_indices
+from certgp.transforms import Identity, Projection, Transform, principal_directions, sliced_inverse_directions
 
 _START_LENGTH_SCALE = 2.4  # eps = .3 in the paper's parametrisation
-_AUTO_DIMENSION = 4
+_AUTO_DIMENSIONS = (4, 9)
 _INITIAL_ROWS = 10_000
 _FIRST_SHARE, _WARM_SHARE, _WARM_ROUNDS = (
     0.15,
@@ -41,7 +42,7 @@ class MercerGP(LowRankRegressor):
     rank : number of eigenfunctions, or "auto": as many as it takes to prove KL(exact || model) / N <= ``tolerance``
     tolerance, max_rank : for ``rank="auto"``: nats per row, and where the search ends with a warning
     projection : learn a linear map R^D -> R^d in front of the kernel: a number d, None for all D dimensions, or "auto"
-        (all dimensions up to 4, else 4)
+        (all dimensions up to 4, else 4 or 9, whichever predicts rows held out from a subsample better)
     index_set : which products of one-dimensional eigenfunctions to keep: "greedy" (those that raise the objective most,
         from a pool of large eigenvalues), "optimal" (largest eigenvalues), "total_degree" (the paper's order) or "box"
     input_scale : standard deviation of the Gaussian input measure per kernel dimension, in the units of X (of the
@@ -52,12 +53,15 @@ class MercerGP(LowRankRegressor):
     length_scale, signal_variance, noise_variance : starting values in the units of the data, kept when
         ``optimize=False``. Signal variance and noise are optimised in closed form, so with ``optimize=True`` their
         starting values do not matter.
-    max_iter : optimiser iterations in all, about half of them on a subsample where there are many rows
+    max_iter : optimiser iterations in all, about half of them on a subsample where there are many rows; starts that are
+        tried and dropped come on top
     standardize : centre and scale X and y inside; results are in the user's units either way
     calibrate : learn from nine tenths of the rows and scale the predictive noise (``noise_scale_``) to suit the last
         tenth, on which the model is then conditioned too
     dtype : "float64", or "float32" features with float64 sums
     engine : "local" or an engine object
+    checkpoint : a file that keeps an interrupted fit: fitting again with the same data and parameters goes on from it
+        and ends with the same model; it is removed when the fit is done
     cap_rank : use no more features than X has distinct rows
     random_state : seed of the subsamples
     verbose : print each iteration
@@ -85,6 +89,7 @@ class MercerGP(LowRankRegressor):
         calibrate: bool = False,
         dtype: str = "float64",
         engine: Any = "local",
+        checkpoint: str | Path | None = None,
         cap_rank: bool = True,
         random_state: Any = None,
         verbose: int = 0,
@@ -108,6 +113,7 @@ class MercerGP(LowRankRegressor):
         self.calibrate = calibrate
         self.dtype = dtype
         self.engine = engine
+        self.checkpoint = checkpoint
         self.cap_rank = cap_rank
         self.random_state = random_state
         self.verbose = verbose
@@ -117,15 +123,33 @@ class MercerGP(LowRankRegressor):
         super()._check_parameters()
         check_choice("index_set", self.index_set, (*INDEX_SETS, "greedy"))
 
-    def _plan(self, source: ArraySource, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
-        dimension = self._projected_dimension(source.n_columns)
-        start = starting_values(self, self._standardiser, _START_LENGTH_SCALE, dimension)
+    def _plan(self, source: ArraySource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         sample = source.sample(_INITIAL_ROWS, rng)
-        transform = _initial_transform(sample, dimension)
-        features = MercerMap(start.kernel, self._input_scales(transform, sample), rank, self._first_index_set())
-        features.log_input_scale.requires_grad_(self.input_scale is None)
-        model = LowRankModel(transform, features)
-        return Plan(model, self._stages(model, rank, source, max_iter, rng), start)
+        candidates = []
+        for name, transform in self._initial_transforms(sample).items():
+            dimension = None if isinstance(transform, Identity) else transform.dimension
+            start = starting_values(self, self._standardiser, _START_LENGTH_SCALE, dimension)
+            features = MercerMap(start.kernel, self._input_scales(transform, sample), rank, self._first_index_set())
+            features.log_input_scale.requires_grad_(self.input_scale is None)
+            model = LowRankModel(transform, features)
+            candidates.append(Candidate(name, model, *self._stages(model, rank, source, rows, max_iter, rng)))
+        return Plan.of(candidates, start)
+
+    def _initial_transforms(self, sample: Chunk) -> dict[str, Transform]:
+        """By name, the transforms from which a fit may start."""
+        n_columns = sample.X.shape[1]
+        dimensions = self._projected_dimensions(n_columns)
+        if not dimensions:
+            return {"all columns": Identity(n_columns)}
+        mean, covariance = input_moments(sample)
+        found: dict[str, Transform] = {}
+        for d in dimensions if self.optimize else dimensions[:1]:
+            inverse = sliced_inverse_directions(sample.X, sample.y, d)
+            found[f"{d} dimensions by sliced inverse regression"] = Projection(inverse, mean, covariance)
+            if self.optimize:
+                principal = principal_directions(covariance, d)
+                found[f"{d} principal directions"] = Projection(principal, mean, covariance)
+        return found
 
     def _first_index_set(self) -> str:
         """A greedy set needs a fitted model to choose by, so it starts as the set that favours no dimension."""
@@ -134,16 +158,24 @@ class MercerGP(LowRankRegressor):
         return "total_degree" if self.optimize else "optimal"
 
     def _stages(
-        self, model: LowRankModel, rank: int, source: ArraySource, max_iter: int, rng: np.random.Generator
-    ) -> list[Stage]:
-        """Find the basin on a subsample, then polish on all rows; the index set changes between runs, never in one."""
-        warm = self._warm_rows(source, rng)
+        self,
+        model: LowRankModel,
+        rank: int,
+        source: ArraySource,
+        rows: TrialRows,
+        max_iter: int,
+        rng: np.random.Generator,
+    ) -> tuple[list[Stage], list[Stage]]:
+        """Stages of a trial on the subsample, and those of the fit itself."""
+        warm = rows.learn if rows.many else source
         choose = partial(self._choose_indices, model, rank, rng)
-        first = Stage(warm, round(_FIRST_SHARE * max_iter), partial(self._starting_scale, model, source, rng))
-        middle = [Stage(warm, round(_WARM_SHARE * max_iter), partial(choose, warm)) for _ in range(_WARM_ROUNDS)]
-        left = max_iter - first.max_iter - sum(stage.max_iter for stage in middle)
-        last = [Stage(source, share, partial(choose, source)) for share in (left // 2, left - left // 2)]
-        return [stage for stage in (first, *middle, *last) if stage.max_iter > 0]
+        first = Stage(rows.learn, round(_FIRST_SHARE * max_iter), partial(self._starting_scale, model, source, rng))
+        share = round(_WARM_SHARE * max_iter)
+        trial = [first, Stage(rows.learn, share, partial(choose, rows.learn))]
+        middle = [Stage(warm, share, partial(choose, warm)) for _ in range(_WARM_ROUNDS - 1)]
+        left = max_iter - sum(stage.max_iter for stage in (*trial, *middle))
+        last = [Stage(source, part, partial(choose, source)) for part in (left // 2, left - left // 2)]
+        return _worthwhile(trial), _worthwhile([*middle, *last])
 
     def _choose_indices(self, model: LowRankModel, rank: int, rng: np.random.Generator, source: RowSource) -> None:
         if self.index_set == "greedy":
@@ -152,17 +184,18 @@ class MercerGP(LowRankRegressor):
         elif isinstance(model.features, MercerMap):
             model.features.choose_indices(rank)
 
-    def _projected_dimension(self, n_columns: int) -> int | None:
+    def _projected_dimensions(self, n_columns: int) -> list[int]:
+        """The dimensions to try; none where all columns are used as they are."""
         if self.projection is None:
-            return None
+            return []
         if self.projection == "auto":
-            return None if n_columns <= _AUTO_DIMENSION else _AUTO_DIMENSION
+            return [] if n_columns <= _AUTO_DIMENSIONS[0] else [min(d, n_columns) for d in _AUTO_DIMENSIONS]
         wanted = check_count("projection", self.projection)
         if wanted > n_columns:
             raise InvalidInputError(
                 f"projection={wanted} is more than the {n_columns} column(s) of X; use at most {n_columns}, or None"
             )
-        return wanted
+        return [wanted]
 
     def _input_scales(self, transform: Transform, sample: Chunk) -> NDArray[np.float64]:
         """Scale of the input measure per kernel dimension, in standardised units."""
@@ -187,8 +220,5 @@ class MercerGP(LowRankRegressor):
         return transform.matrix.detach().numpy() / self._standardiser.x_scale[:, None]
 
 
-def _initial_transform(sample: Chunk, dimension: int | None) -> Transform:
-    """The identity, or a projection that starts at the directions along which E[x | y] moves."""
-    if dimension is None:
-        return Identity(sample.X.shape[1])
-    return Projection(sliced_inverse_directions(sample.X, sample.y, dimension), *input_moments(sample))
+def _worthwhile(stages: list[Stage]) -> list[Stage]:
+    return [stage for stage in stages if stage.max_iter > 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -13,17 +14,18 @@ from numpy.typing import NDArray
 from certgp.data import ArraySource
 from certgp.errors import InvalidInputError
 from certgp.estimators.automatic_rank import AUTOMATIC
-from certgp.estimators.low_rank import LowRankRegressor, Plan
+from certgp.estimators.low_rank import LowRankRegressor, Plan, TrialRows
 from certgp.estimators.validation import check_choice, numbers, one_number, starting_values
 from certgp.features import NystromMap
 from certgp.features.inducing import INDUCING_METHODS, inducing_points
 from certgp.features.nystrom import DEFAULT_JITTER
 from certgp.gp import LowRankModel
 from certgp.kernels import Kernel
-from certgp.training import Callback, Stage
+from certgp.training import Callback, Candidate, Stage
 from certgp.transforms import Identity
 
 _INITIAL_ROWS = 5_000
+_TRIAL_SHARE, _WARM_SHARE = 0.15, 0.2  # of max_iter: trial of a start, rest of the subsample; all rows get the rest
 
 
 class SparseGP(LowRankRegressor):
@@ -34,7 +36,9 @@ class SparseGP(LowRankRegressor):
     ----------
     rank : number of inducing points, or "auto"
     tolerance, max_rank : for ``rank="auto"``, as in ``MercerGP``
-    inducing : where they start: "greedy" (pivoted Cholesky), "kmeans", or an array (r, D) in the units of X
+    inducing : where they start: "greedy" (pivoted Cholesky: the points that the others explain least), "kmeans", or an
+        array (r, D) in the units of X. Points that are learned may have a better start in k-means, so "greedy" then
+        tries both on a subsample and keeps the one that predicts held-out rows better
     learn_inducing : move them during the fit
     jitter : part of the definition, Phi Phi' = K_xz (K_zz + jitter sf2 I)^-1 K_zx
     kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
@@ -43,7 +47,8 @@ class SparseGP(LowRankRegressor):
     length_scale, signal_variance, noise_variance : starting values in the units of the data, kept when
         ``optimize=False``. Signal variance and noise are optimised in closed form, so with ``optimize=True`` their
         starting values do not matter.
-    max_iter, standardize, calibrate, dtype, engine, cap_rank, random_state, verbose, callbacks : as in ``MercerGP``
+    max_iter, standardize, calibrate, dtype, engine, checkpoint, cap_rank, random_state, verbose, callbacks :
+        as in ``MercerGP``
     """
 
     def __init__(
@@ -62,11 +67,12 @@ class SparseGP(LowRankRegressor):
         signal_variance: float | None = None,
         noise_variance: float | None = None,
         optimize: bool = True,
-        max_iter: int = 200,
+        max_iter: int = 300,
         standardize: bool = True,
         calibrate: bool = False,
         dtype: str = "float64",
         engine: Any = "local",
+        checkpoint: str | Path | None = None,
         cap_rank: bool = True,
         random_state: Any = None,
         verbose: int = 0,
@@ -90,6 +96,7 @@ class SparseGP(LowRankRegressor):
         self.calibrate = calibrate
         self.dtype = dtype
         self.engine = engine
+        self.checkpoint = checkpoint
         self.cap_rank = cap_rank
         self.random_state = random_state
         self.verbose = verbose
@@ -112,19 +119,32 @@ class SparseGP(LowRankRegressor):
         """Given inducing points decide the rank themselves."""
         return super()._usable_rank(X, rank) if isinstance(self.inducing, str) else len(self._given_points(X.shape[1]))
 
-    def _plan(self, source: ArraySource, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
+    def _plan(self, source: ArraySource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         start = starting_values(self, self._standardiser, 0.5 * float(np.sqrt(source.n_columns)))
-        if isinstance(self.inducing, str):
-            sample = source.sample(max(_INITIAL_ROWS, rank), rng)
-            points = inducing_points(self.inducing, start.kernel, sample.X, rank, rng)
-        else:
-            points = self._given_points(source.n_columns)
-        features = NystromMap(start.kernel, points, jitter=self.jitter, learn_inducing=self.learn_inducing)
-        model = LowRankModel(Identity(source.n_columns), features)
-        warm, scan = self._warm_rows(source, rng), partial(self._starting_scale, model, source, rng)
-        if warm is source or max_iter == 1:
-            return Plan(model, [Stage(source, max_iter, scan)], start)
-        return Plan(model, [Stage(warm, max_iter // 2, scan), Stage(source, max_iter - max_iter // 2)], start)
+        trial_share, warm_share = round(_TRIAL_SHARE * max_iter), round(_WARM_SHARE * max_iter) if rows.many else 0
+        candidates = []
+        for name, points in self._starting_points(source, start.kernel, rank, rng).items():
+            features = NystromMap(start.kernel, points, jitter=self.jitter, learn_inducing=self.learn_inducing)
+            model = LowRankModel(Identity(source.n_columns), features)
+            scan = partial(self._starting_scale, model, source, rng)
+            trial = Stage(rows.learn, trial_share, scan) if trial_share else None
+            stages = [
+                *([Stage(rows.learn, warm_share)] if warm_share else []),
+                Stage(source, max_iter - trial_share - warm_share, None if trial else scan),
+            ]
+            candidates.append(Candidate(name, model, [trial] if trial else [], stages))
+        return Plan.of(candidates, start)
+
+    def _starting_points(
+        self, source: ArraySource, kernel: Kernel, rank: int, rng: np.random.Generator
+    ) -> dict[str, torch.Tensor]:
+        """By name, the inducing points from which a fit may start."""
+        if not isinstance(self.inducing, str):
+            return {"given": self._given_points(source.n_columns)}
+        sample = source.sample(max(_INITIAL_ROWS, rank), rng)
+        both = self.inducing == "greedy" and self.optimize and self.learn_inducing
+        methods = ("greedy", "kmeans") if both else (self.inducing,)
+        return {method: inducing_points(method, kernel, sample.X, rank, rng) for method in methods}
 
     def _given_points(self, n_columns: int) -> torch.Tensor:
         wanted = f"be one of {', '.join(INDUCING_METHODS)} or a finite array of shape (r, {n_columns})"

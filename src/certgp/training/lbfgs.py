@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from certgp.errors import NotPositiveDefiniteError
+from certgp.training.evaluation_log import EvaluationLog
 from certgp.training.history import Callback, History, Iteration
 from certgp.training.objective import Objective
 from certgp.training.parameters import Array
@@ -34,22 +35,35 @@ class _Recorder:
     """Remembers the last evaluation, so that the history needs no extra one."""
 
     def __init__(
-        self, objective: Objective, callbacks: Sequence[Callback], rank: int, started: float, offset: int
+        self,
+        objective: Objective,
+        callbacks: Sequence[Callback],
+        rank: int,
+        started: float,
+        offset: int,
+        log: EvaluationLog | None,
     ) -> None:
-        self.objective, self.callbacks, self.rank = objective, callbacks, rank
+        self.objective, self.callbacks, self.rank, self.log = objective, callbacks, rank, log
         self.started, self.offset = started, offset
         self.iterations: list[Iteration] = []
         self.stopped_by_callback = False
         self._last: dict[bytes, float] = {}
 
     def evaluate(self, values: Array) -> tuple[float, Array]:
+        known = None if self.log is None else self.log.recall(values)
+        value, gradient = self._computed(values) if known is None else known
+        if self.log is not None and known is None:
+            self.log.record(values, value, gradient)
+        self._last = {values.tobytes(): float(np.linalg.norm(gradient))}
+        return value, gradient
+
+    def _computed(self, values: Array) -> tuple[float, Array]:
         try:
             value, gradient = self.objective.evaluate(values)
         except NotPositiveDefiniteError:
             return _FAILED_VALUE, np.zeros_like(values)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return _FAILED_VALUE, np.zeros_like(values)
-        self._last = {values.tobytes(): float(np.linalg.norm(gradient))}
         return value, gradient
 
     def __call__(self, intermediate_result: OptimizeResult) -> None:
@@ -78,13 +92,15 @@ def minimise(
     started: float | None = None,
     offset: int = 0,
     budget: int | None = None,
+    log: EvaluationLog | None = None,
 ) -> OptimisationResult:
     """Minimise from the objective's current parameters; its parameters are set to the best point found.
 
-    ``budget`` is the number of iterations the user allowed, where this run is one of several that share it.
+    ``budget`` is the number of iterations the user allowed, where this run is one of several that share it; ``log``
+    replays and records evaluations.
     """
     start = np.clip(objective.start(), *np.array(objective.bounds()).reshape(-1, 2).T)
-    recorder = _Recorder(objective, callbacks, rank, time.perf_counter() if started is None else started, offset)
+    recorder = _Recorder(objective, callbacks, rank, time.perf_counter() if started is None else started, offset, log)
     result = minimize(
         recorder.evaluate,
         start,
@@ -94,16 +110,17 @@ def minimise(
         callback=recorder,
         options={"maxiter": max_iter, "maxcor": 20, "ftol": tolerance, "gtol": gradient_tolerance, "maxls": 25},
     )
-    value, _ = objective.evaluate(result.x)
-    if not np.isfinite(value):
+    objective.move_to(result.x)
+    value = float(result.fun)
+    if value >= _FAILED_VALUE:
         reason = "the objective is not a finite number where the fit starts; give other starting values"
-        return OptimisationResult(result.x, value, 0, False, reason, False, History())
-    converged, reason = _verdict(result, recorder, budget or max_iter)
+        return OptimisationResult(result.x, float("nan"), 0, False, reason, False, History())
+    converged, reason = _verdict(result, recorder, budget or max_iter, tolerance)
     history = History(tuple(recorder.iterations))
     return OptimisationResult(result.x, value, len(history), converged, reason, recorder.stopped_by_callback, history)
 
 
-def _verdict(result: OptimizeResult, recorder: _Recorder, budget: int) -> tuple[bool, str]:
+def _verdict(result: OptimizeResult, recorder: _Recorder, budget: int, tolerance: float) -> tuple[bool, str]:
     message = str(result.message)
     if recorder.stopped_by_callback:
         return False, "a callback stopped the fit"
@@ -116,4 +133,5 @@ def _verdict(result: OptimizeResult, recorder: _Recorder, budget: int) -> tuple[
         )
     if "PROJECTED GRADIENT" in message or "PGTOL" in message:
         return True, "the gradient vanished"
-    return True, "the objective stopped improving"
+    norm = recorder.iterations[-1].gradient_norm if recorder.iterations else float("nan")
+    return True, f"the last iteration improved the objective by less than {tolerance:g} per row (gradient {norm:.1e})"

@@ -34,6 +34,10 @@ class Objective(ABC):
         """Box of each parameter."""
 
     @abstractmethod
+    def move_to(self, values: Array) -> None:
+        """Make these parameters (P,) the current ones."""
+
+    @abstractmethod
     def evaluate(self, values: Array) -> tuple[float, Array]:
         """Value and gradient (P,) at given parameters, which become the current ones."""
 
@@ -90,6 +94,9 @@ class LowRankObjective(Objective):
     def bounds(self) -> list[tuple[float, float]]:
         return self.parameters.bounds()
 
+    def move_to(self, values: Array) -> None:
+        self.parameters.set(values)
+
     def raw_statistics(self) -> Statistics:
         """Statistics of the raw basis at the current parameters."""
         return fold_statistics(self.model, self.source, self.engine)
@@ -101,7 +108,7 @@ class LowRankObjective(Objective):
         return profile_evidence(stats, self.objective, self.noise_bounds)
 
     def evaluate(self, values: Array) -> tuple[float, Array]:
-        self.parameters.set(values)
+        self.move_to(values)
         kept = self._kept_features() if self._keep else _KeptFeatures(self.raw_statistics(), ())
         raw = kept.statistics
         value, by_gram, by_projection, direct = self._through_mixing(raw)
@@ -193,6 +200,9 @@ class ExactObjective(Objective):
     def bounds(self) -> list[tuple[float, float]]:
         return [self._boxes[name] for name, p in self.parameters.named for _ in range(p.numel())]
 
+    def move_to(self, values: Array) -> None:
+        self.parameters.set(values)
+
     def correlation(self) -> Tensor:
         """R (N, N) at the current length-scales; carries gradients."""
         unit = self.family(self.module.log_length_scale.exp())
@@ -211,7 +221,7 @@ class ExactObjective(Objective):
 
     @torch.enable_grad()
     def evaluate(self, values: Array) -> tuple[float, Array]:
-        self.parameters.set(values)
+        self.move_to(values)
         R = self.correlation()
         p = self._profile(R.detach())
         (by_scale,) = torch.autograd.grad(R, [self.module.log_length_scale], p.by_correlation)

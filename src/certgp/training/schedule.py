@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from certgp.data import RowSource
 from certgp.engines import Engine
 from certgp.gp import LowRankModel, NoiseRatioBounds
+from certgp.training.evaluation_log import EvaluationLog
 from certgp.training.history import Callback, History
 from certgp.training.lbfgs import OptimisationResult, minimise
 from certgp.training.objective import LowRankObjective
@@ -30,13 +31,17 @@ def run_stages(
     objective: str,
     noise_bounds: NoiseRatioBounds,
     callbacks: Sequence[Callback] = (),
+    log: EvaluationLog | None = None,
+    after: OptimisationResult | None = None,
 ) -> OptimisationResult:
-    """Run the stages in turn; the history is all of theirs.
+    """Run the stages in turn; the history is all of theirs, behind that of ``after``, the stages run before.
 
     Preparing a stage may cost more than its iterations win back (a new index set at the end, say), so of the stages on
     the last one's rows the best result is kept, with its verdict.
     """
-    started, history = time.perf_counter(), History()
+    history = History() if after is None else after.history
+    started = time.perf_counter() - (history.iterations[-1].seconds if len(history) else 0.0)
+    budget = len(history) + sum(each.max_iter for each in stages)
     best: OptimisationResult | None = None
     best_state = model.snapshot()
     for stage in stages:
@@ -50,7 +55,8 @@ def run_stages(
             callbacks=callbacks,
             started=started,
             offset=len(history),
-            budget=sum(each.max_iter for each in stages),
+            budget=budget,
+            log=log,
         )
         history = history + result.history
         if stage.source is stages[-1].source and (best is None or result.value < best.value):

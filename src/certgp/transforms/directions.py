@@ -31,3 +31,11 @@ def sliced_inverse_directions(X: Tensor, y: Tensor, count: int, slices: int = 20
     leading: Tensor = torch.linalg.eigh(between).eigenvectors
     directions: Tensor = whitener @ leading.flip(1)[:, :count]
     return directions
+
+
+def linear_slopes(X: Tensor, y: Tensor, ridge: float = 1e-3) -> Tensor:
+    """Coefficients (D,) of a ridge regression of y (n,) on centred X (n, D)."""
+    centred = X - X.mean(0)
+    covariance = centred.mT @ centred / len(X) + ridge * torch.eye(X.shape[1], dtype=X.dtype)
+    slopes: Tensor = torch.linalg.solve(covariance, centred.mT @ (y - y.mean()) / len(X))
+    return slopes

@@ -1,0 +1,100 @@
+"""An interrupted fit goes on where it was: every evaluation of the objective is written down and can be replayed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certgp.errors import InvalidInputError
+
+Array = NDArray[np.float64]
+_MAGIC = b"certgp checkpoint 1\n"
+
+
+class EvaluationLog:
+    """Values and gradients of the objective in the order in which the optimiser asked for them.
+
+    Between two evaluations a fit is deterministic and cheap, so replaying the evaluations brings it to the very state
+    it was in, curvature pairs of L-BFGS included: a resumed fit ends with the same numbers as one that was never
+    interrupted. The file is only ever appended to, one record per evaluation, and a record cut off by a crash is
+    ignored.
+    """
+
+    def __init__(self, path: Path, fingerprint: str) -> None:
+        """``fingerprint`` stands for the data and parameters of the fit; a file of another fit is refused."""
+        self.path = path
+        self._replay: list[tuple[Array, float, Array]] = []
+        self._next = 0
+        header = _MAGIC + fingerprint.encode() + b"\n"
+        if path.exists() and path.stat().st_size > 0:
+            end = self._read(header)
+            self._file: BinaryIO = path.open("r+b")
+            self._file.truncate(end)
+            self._file.seek(end)
+        else:
+            if not path.parent.is_dir():
+                raise InvalidInputError(f"checkpoint: there is no directory {path.parent}; make it first")
+            self._file = path.open("wb")
+            self._file.write(header)
+            self._flush()
+
+    def __len__(self) -> int:
+        """Evaluations that can be replayed."""
+        return len(self._replay)
+
+    def recall(self, values: Array) -> tuple[float, Array] | None:
+        """The next recorded evaluation, which must be of these parameters; None when all have been replayed."""
+        if self._next >= len(self._replay):
+            return None
+        parameters, value, gradient = self._replay[self._next]
+        if parameters.shape != values.shape or not np.array_equal(parameters, values):
+            raise InvalidInputError(
+                f"the checkpoint {self.path} does not lead to the same fit here (another version, machine or number "
+                "of threads wrote it); delete it to start anew"
+            )
+        self._next += 1
+        return value, gradient.copy()
+
+    def record(self, values: Array, value: float, gradient: Array) -> None:
+        """Append an evaluation."""
+        self._file.write(np.int64(len(values)).tobytes())
+        self._file.write(np.concatenate([values, [value], gradient]).astype(np.float64).tobytes())
+        self._flush()
+
+    def close(self) -> None:
+        """Stop writing; the file stays."""
+        self._file.close()
+
+    def remove(self) -> None:
+        """The fit is finished: its checkpoint is of no use any more."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+
+    def _flush(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _read(self, header: bytes) -> int:
+        """Load whole records; the position behind the last one."""
+        content = self.path.read_bytes()
+        if not content.startswith(_MAGIC):
+            raise InvalidInputError(f"checkpoint: {self.path} is not a checkpoint of certgp; choose another path")
+        if not content.startswith(header):
+            raise InvalidInputError(
+                f"checkpoint: {self.path} was written by a fit of other data or with other parameters; delete it to "
+                "start anew or choose another path"
+            )
+        at = len(header)
+        while at + 8 <= len(content):
+            count = int(np.frombuffer(content, np.int64, 1, at)[0])
+            end = at + 8 + 8 * (2 * count + 1)
+            if end > len(content):
+                break
+            numbers = np.frombuffer(content, np.float64, 2 * count + 1, at + 8)
+            self._replay.append((numbers[:count], float(numbers[count]), numbers[count + 1 :]))
+            at = end
+        return at
