@@ -6,10 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from certgp.estimators import DeepFourierGP, DeepMercerGP, ExactGP, FourierGP, MercerGP, SparseGP, load
+    from certgp.estimators import AutoGP, DeepFourierGP, DeepMercerGP, ExactGP, FourierGP, MercerGP, SparseGP, load
 
 __version__ = "0.1.0"
 __all__ = [
+    "AutoGP",
     "DeepFourierGP",
     "DeepMercerGP",
     "ExactGP",

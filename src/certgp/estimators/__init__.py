@@ -1,5 +1,6 @@
 """scikit-learn estimators: validate, convert, assemble."""
 
+from certgp.estimators.auto import AutoGP
 from certgp.estimators.base import GPRegressor
 from certgp.estimators.deep_fourier import DeepFourierGP
 from certgp.estimators.deep_mercer import DeepMercerGP
@@ -11,6 +12,7 @@ from certgp.estimators.persistence import load
 from certgp.estimators.sparse import SparseGP
 
 __all__ = [
+    "AutoGP",
     "DeepFourierGP",
     "DeepMercerGP",
     "ExactGP",

@@ -282,9 +282,6 @@ class DeepRegressor(LowRankRegressor):
         path = Path(self.checkpoint)
         return Checkpoint(path if self.members == 1 else path.with_name(f"{path.name}.{member}"), fingerprint)
 
-    def _kernel_units(self) -> NDArray[np.float64]:
-        return np.ones(self.embedding)
-
 
 def _standardise_anew(module: JointModel, source: RowSource) -> None:
     module.network.measure(raw_outputs(module.network, source).X)

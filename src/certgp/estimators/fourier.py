@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from certgp.data import ArraySource, Chunk
+from certgp.data import Chunk, RowSource
 from certgp.estimators.low_rank import LowRankRegressor, Plan, TrialRows
 from certgp.estimators.validation import (
     OBJECTIVES,
@@ -31,7 +30,7 @@ from certgp.transforms import Clip, Identity, linear_slopes
 _DESIGN_ROWS = 300
 _CLIP_ROWS = 100_000
 _CLIP_TAIL = 0.001
-_TRIAL_SHARE, _LEARNED_SHARE = 0.15, 0.5  # of max_iter: trial of a start, and learned frequencies at the end
+_TRIAL_SHARE = 0.15  # of max_iter: trial of a start, and again of learned frequencies
 _RELEVANCE = (0.2, 5.0)  # how far a length-scale may start from the common one
 
 
@@ -117,7 +116,7 @@ class FourierGP(LowRankRegressor):
     def _usable_rank(self, X: NDArray[np.floating], rank: object) -> int:
         return capped_rank(rank, X, self.cap_rank, multiple=2)
 
-    def _plan(self, source: ArraySource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
+    def _plan(self, source: RowSource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         D = source.n_columns
         row_rng, design_rng = rng.spawn(2)  # so that frequencies do not depend on the number of rows
         start = starting_values(self, self._standardiser, float(np.sqrt(D)))
@@ -138,28 +137,30 @@ class FourierGP(LowRankRegressor):
     def _stages(
         self,
         model: LowRankModel,
-        source: ArraySource,
+        source: RowSource,
         rows: TrialRows,
         max_iter: int,
         rng: np.random.Generator,
     ) -> tuple[list[Stage], list[Stage]]:
-        """Stages of a trial on the subsample, and those of the fit itself. Frequencies are learned last: from a model
-        that already fits, they need few iterations, and from a bad one they go astray.
+        """Stages of a trial on the subsample, and those of the fit itself. Frequencies are learned from a model that
+        already fits; from a bad one they go astray.
         """
 
+        frequencies = model.features.get_parameter("frequencies")
+
         def begin() -> None:
-            model.features.get_parameter("frequencies").requires_grad_(False)
+            frequencies.requires_grad_(False)
             self._starting_scale(model, source, rng)
 
+        def free() -> None:
+            frequencies.requires_grad_(True)
+
         share = round(_TRIAL_SHARE * max_iter)
-        trial = [Stage(rows.learn, share, begin)] if share else []
-        left = max_iter - share
-        learned = round(_LEARNED_SHARE * max_iter) if self.learn_frequencies else 0
-        stages = [Stage(source, left - learned, None if share else begin)] if left > learned else []
-        if learned:
-            free = model.features.get_parameter("frequencies").requires_grad_
-            stages.append(Stage(source, learned, partial(_call, free)))
-        return trial, stages
+        trial = [Stage(rows.learn, share, begin)]
+        if self.learn_frequencies:
+            trial.append(Stage(rows.learn, share, free))
+        left = max_iter - sum(stage.max_iter for stage in trial)
+        return [stage for stage in trial if stage.max_iter], [Stage(source, left, None if share else begin)]
 
     def _starting_scales(self, kernel: Kernel, sample: Chunk) -> dict[str, Tensor]:
         """By name, the length-scales from which a fit may start: as given, or alike in all columns, or shorter in
@@ -173,7 +174,3 @@ class FourierGP(LowRankRegressor):
         slopes = linear_slopes(sample.X, sample.y).abs()
         relevance = (slopes / slopes.square().mean().sqrt().clamp_min(1e-300)).clamp(*_RELEVANCE)
         return alike | {"by linear relevance": kernel.length_scale / relevance}
-
-
-def _call(function: Callable[[], object]) -> None:
-    function()

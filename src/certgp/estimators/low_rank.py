@@ -53,6 +53,7 @@ from certgp.training import (
     try_candidates,
 )
 from certgp.training.objective import fold_feature_statistics
+from certgp.transforms import Clip, Identity
 
 _START_ROWS = 2_000
 _CHECKPOINT_SEED = 0
@@ -70,11 +71,8 @@ class Plan:
 
     @staticmethod
     def of(candidates: Sequence[Candidate], start: StartingValues) -> Plan:
-        """A plan that tries the candidates where there are several."""
-        first = candidates[0]
-        if len(candidates) == 1:
-            return Plan(first.model, [*first.trial, *first.stages], start)
-        return Plan(first.model, first.stages, start, candidates)
+        """A plan that tries candidates."""
+        return Plan(candidates[0].model, candidates[0].stages, start, candidates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,12 +171,16 @@ class LowRankRegressor(GPRegressor):
 
         For scores on other rows along the way; costs one pass over the training rows.
         """
-        if self._unfinished is None:
+        process = self._process_so_far()
+        if process is None:
             raise InvalidInputError("so_far() is for callbacks, while a fit runs; afterwards use the model itself")
         model = copy(self)
-        model._unfinished, model._process = None, self._unfinished()
+        model._unfinished, model._process = None, process
         model._publish(replace(unoptimised(), converged=False, reason="the fit was still running"))
         return model
+
+    def _process_so_far(self) -> LowRankProcess | None:
+        return None if self._unfinished is None else self._unfinished()
 
     def rank_curve(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> RankCurve:
         """Log evidence and guarantee for every rank up to the fitted one, at the fitted hyper-parameters.
@@ -221,7 +223,7 @@ class LowRankRegressor(GPRegressor):
         return state | {"_training_rows": None} if "_training_rows" in state else state
 
     @abstractmethod
-    def _plan(self, source: ArraySource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
+    def _plan(self, source: RowSource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         """Build the model for standardised rows."""
 
     def _check_parameters(self) -> None:
@@ -256,9 +258,15 @@ class LowRankRegressor(GPRegressor):
         return self._condition(plan, source), outcome
 
     def _tried(
-        self, plan: Plan, source: RowSource, rows: TrialRows, log: EvaluationLog | None
+        self, plan: Plan, source: RowSource, rows: TrialRows, log: EvaluationLog | None, alone: bool = False
     ) -> tuple[Plan, TrialsResult | None]:
-        """The plan of the candidate that does best on rows held out from the trials."""
+        """The plan of the candidate that does best on rows held out from the trials. One without rivals has no trial
+        (unless it is to be tried ``alone``): its first stages become part of the fit, on all rows where there are few.
+        """
+        if len(plan.candidates) == 1 and not alone:
+            (only,) = plan.candidates
+            first = only.trial if rows.many else [replace(stage, source=source) for stage in only.trial]
+            return replace(plan, stages=[*first, *only.stages], candidates=()), None
         if not plan.candidates:
             return plan, None
 
@@ -274,8 +282,9 @@ class LowRankRegressor(GPRegressor):
         )
         return Plan(result.best.model, result.best.stages, plan.start), result
 
-    def _held_out_nlpd(self, plan: Plan, rows: TrialRows) -> float:
-        process = self._condition(plan, rows.learn)
+    def _held_out_nlpd(self, plan: Plan, rows: TrialRows, source: RowSource | None = None) -> float:
+        """Mean negative log predictive density of the held-out rows given the subsample, or another source."""
+        process = self._condition(plan, rows.learn if source is None else source)
         mean, variance = process.moments(rows.held_out.X)
         total = variance + process.noise_variance
         return gaussian_nlpd(rows.held_out.y.numpy(), mean.numpy(), total.numpy())
@@ -301,7 +310,7 @@ class LowRankRegressor(GPRegressor):
         """The rank asked for, as far as these rows can carry it."""
         return capped_rank(rank, X, self.cap_rank)
 
-    def _starting_scale(self, model: LowRankModel, source: ArraySource, rng: np.random.Generator) -> None:
+    def _starting_scale(self, model: LowRankModel, source: RowSource, rng: np.random.Generator) -> None:
         """Look for length-scales at which the model explains something, unless the user gave them."""
         if self.length_scale is not None or isinstance(self.kernel, Kernel):
             return
@@ -327,6 +336,7 @@ class LowRankRegressor(GPRegressor):
         source: RowSource,
         after: OptimisationResult | None = None,
         log: EvaluationLog | None = None,
+        warn: bool = True,
     ) -> OptimisationResult:
         """Run the stages of a plan, after those of a trial where there was one."""
         if after is not None and after.stopped:
@@ -337,7 +347,7 @@ class LowRankRegressor(GPRegressor):
             plan.model, plan.stages, engine, self.objective, DEFAULT_NOISE_RATIO_BOUNDS, observers, log, after
         )
         self._unfinished = None
-        if not outcome.converged and not outcome.stopped:
+        if warn and not outcome.converged and not outcome.stopped:
             warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
         return outcome
 
@@ -378,8 +388,9 @@ class LowRankRegressor(GPRegressor):
         return self._process.updated(more)
 
     def _kernel_units(self) -> NDArray[np.float64]:
-        """Units of the kernel's inputs, one per kernel dimension."""
-        return self._standardiser.x_scale
+        """Units of the kernel's inputs, one per kernel dimension: those of X, or none behind a projection."""
+        transform = self._low_rank_members()[0].model.transform
+        return self._standardiser.x_scale if isinstance(transform, (Identity, Clip)) else np.ones(transform.dimension)
 
     def _low_rank_members(self) -> list[LowRankProcess]:
         """The process, or those of which it is the mixture."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from certgp.data import ArraySource, Chunk, RowSource
+from certgp.data import Chunk, RowSource
 from certgp.errors import InvalidInputError
 from certgp.estimators.low_rank import LowRankRegressor, Plan, TrialRows, input_moments
 from certgp.estimators.validation import check_choice, check_count, check_engine, per_dimension, starting_values
@@ -123,7 +123,7 @@ class MercerGP(LowRankRegressor):
         super()._check_parameters()
         check_choice("index_set", self.index_set, (*INDEX_SETS, "greedy"))
 
-    def _plan(self, source: ArraySource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
+    def _plan(self, source: RowSource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         sample = source.sample(_INITIAL_ROWS, rng)
         candidates = []
         for name, transform in self._initial_transforms(sample).items():
@@ -143,13 +143,13 @@ class MercerGP(LowRankRegressor):
             return {"all columns": Identity(n_columns)}
         mean, covariance = input_moments(sample)
         found: dict[str, Transform] = {}
-        for d in dimensions if self.optimize else dimensions[:1]:
-            inverse = sliced_inverse_directions(sample.X, sample.y, d)
-            found[f"{d} dimensions by sliced inverse regression"] = Projection(inverse, mean, covariance)
-            if self.optimize:
-                principal = principal_directions(covariance, d)
-                found[f"{d} principal directions"] = Projection(principal, mean, covariance)
-        return found
+        for d in dimensions:
+            principal = principal_directions(covariance, d)
+            found[f"{d} principal directions"] = Projection(principal, mean, covariance)
+        d = dimensions[0]  # in more dimensions the two starts differ little
+        inverse = sliced_inverse_directions(sample.X, sample.y, d)
+        by_slices: dict[str, Transform] = {f"{d} directions by slices of y": Projection(inverse, mean, covariance)}
+        return by_slices | found if self.optimize else by_slices
 
     def _first_index_set(self) -> str:
         """A greedy set needs a fitted model to choose by, so it starts as the set that favours no dimension."""
@@ -161,7 +161,7 @@ class MercerGP(LowRankRegressor):
         self,
         model: LowRankModel,
         rank: int,
-        source: ArraySource,
+        source: RowSource,
         rows: TrialRows,
         max_iter: int,
         rng: np.random.Generator,
@@ -204,11 +204,6 @@ class MercerGP(LowRankRegressor):
             return np.where(spread > 0, spread, 1.0)
         given = per_dimension("input_scale", self.input_scale, transform.dimension)
         return given / self._standardiser.x_scale if isinstance(transform, Identity) else given
-
-    def _kernel_units(self) -> NDArray[np.float64]:
-        if not isinstance(self._process.model.transform, Projection):
-            return self._standardiser.x_scale
-        return np.ones(self._process.model.transform.dimension)
 
     @property
     def projection_(self) -> NDArray[np.float64]:

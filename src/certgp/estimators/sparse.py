@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from certgp.data import ArraySource
+from certgp.data import RowSource
 from certgp.errors import InvalidInputError
 from certgp.estimators.automatic_rank import AUTOMATIC
 from certgp.estimators.low_rank import LowRankRegressor, Plan, TrialRows
@@ -119,7 +119,7 @@ class SparseGP(LowRankRegressor):
         """Given inducing points decide the rank themselves."""
         return super()._usable_rank(X, rank) if isinstance(self.inducing, str) else len(self._given_points(X.shape[1]))
 
-    def _plan(self, source: ArraySource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
+    def _plan(self, source: RowSource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         start = starting_values(self, self._standardiser, 0.5 * float(np.sqrt(source.n_columns)))
         trial_share, warm_share = round(_TRIAL_SHARE * max_iter), round(_WARM_SHARE * max_iter) if rows.many else 0
         candidates = []
@@ -136,7 +136,7 @@ class SparseGP(LowRankRegressor):
         return Plan.of(candidates, start)
 
     def _starting_points(
-        self, source: ArraySource, kernel: Kernel, rank: int, rng: np.random.Generator
+        self, source: RowSource, kernel: Kernel, rank: int, rng: np.random.Generator
     ) -> dict[str, torch.Tensor]:
         """By name, the inducing points from which a fit may start."""
         if not isinstance(self.inducing, str):

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from certgp.data import Standardiser
 from certgp.errors import ModelFileError
+from certgp.estimators.auto import AutoGP
 from certgp.estimators.base import GPRegressor
 from certgp.estimators.deep_fourier import DeepFourierGP
 from certgp.estimators.deep_mercer import DeepMercerGP
@@ -29,7 +30,7 @@ from certgp.training import History, Iteration
 from certgp.transforms import Clip, Identity, Network, Projection, TanhNetwork, Transform
 
 ESTIMATORS: dict[str, type[GPRegressor]] = {
-    cls.__name__: cls for cls in (MercerGP, FourierGP, SparseGP, ExactGP, DeepMercerGP, DeepFourierGP)
+    cls.__name__: cls for cls in (AutoGP, MercerGP, FourierGP, SparseGP, ExactGP, DeepMercerGP, DeepFourierGP)
 }
 Tensors = dict[str, Tensor]
 Values = dict[str, Any]

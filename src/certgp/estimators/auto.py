@@ -1,0 +1,279 @@
+"""AutoGP: the low-rank model that predicts held-out rows best."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certgp.data import ArraySource, Chunk, ChunkSource, RowSource, SubsetSource
+from certgp.errors import InvalidInputError
+from certgp.estimators.automatic_rank import AUTOMATIC, fit_with_automatic_rank
+from certgp.estimators.base import unoptimised
+from certgp.estimators.fourier import FourierGP
+from certgp.estimators.low_rank import LowRankRegressor, Plan, TrialRows
+from certgp.estimators.mercer import MercerGP
+from certgp.estimators.sparse import SparseGP
+from certgp.estimators.validation import generator
+from certgp.gp import LowRankProcess
+from certgp.kernels import Kernel
+from certgp.training import Callback, EvaluationLog, OptimisationResult, Stage, Trial
+
+CANDIDATES = ("mercer", "mercer-marginal", "sparse", "fourier", "fourier-learned")
+_FINALISTS = 3
+_FULL_SHARE = 0.25  # of the iterations on all rows, for the finalists
+_FULL_CONTEST = 1.5  # no contest on all rows where the subsample is nearly that
+_HELD_OUT = 3_000
+_SUBSAMPLE_SHARE, _LEAST_SUBSAMPLE, _MOST_SUBSAMPLE = 4, 1_000, 8_000
+_FEWEST_ROWS = 50  # below, held-out rows say nothing
+_TRIAL_RANK = 100  # at which methods are compared where the rank is to be found
+
+
+@dataclass(frozen=True, eq=False)
+class _Contender:
+    """A method in the contest: its estimator, its plan, what its training reached so far."""
+
+    name: str
+    estimator: LowRankRegressor
+    plan: Plan
+    outcome: OptimisationResult
+    trial: Trial
+
+
+class AutoGP(LowRankRegressor):
+    """Picks among Mercer, Fourier and sparse GPs: all are trained on a subsample, the one that predicts rows held out
+    from it best is trained on all rows.
+
+    Which one wins depends on the data, and their own objectives do not tell (they are evidences of different models, or
+    bounds of different tightness): rows that none of them has seen do. ``method_`` names the winner, ``trials_`` holds
+    the scores of all, ``choice_`` says it in words.
+
+    Parameters
+    ----------
+    rank : number of features, or "auto" (see ``MercerGP``)
+    candidates : methods to choose from: "mercer" (certifiable: ELBO), "mercer-marginal" (the paper's likelihood),
+        "sparse", "fourier", "fourier-learned" (learned frequencies: not an approximation of a kernel any more, so
+        ``certify`` refuses it; leave it out where you need certificates)
+    kernel : "gaussian", "matern12", "matern32" or "matern52"; Mercer models are for the Gaussian kernel only
+    max_iter : optimiser iterations of each candidate; None takes each method's own default
+    tolerance, max_rank, standardize, calibrate, dtype, engine, checkpoint, cap_rank, random_state, verbose, callbacks :
+        as in ``MercerGP``
+    """
+
+    optimize = True
+    length_scale = None
+    _active: LowRankRegressor | None = None  # the method being trained, during a fit
+
+    def __init__(
+        self,
+        rank: int | Literal["auto"] = 100,
+        *,
+        candidates: Sequence[str] = CANDIDATES,
+        tolerance: float = 1e-3,
+        max_rank: int = 1_000,
+        kernel: str | Kernel = "gaussian",
+        max_iter: int | None = None,
+        standardize: bool = True,
+        calibrate: bool = False,
+        dtype: str = "float64",
+        engine: Any = "local",
+        checkpoint: str | Path | None = None,
+        cap_rank: bool = True,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> None:
+        self.rank = rank
+        self.candidates = candidates
+        self.tolerance = tolerance
+        self.max_rank = max_rank
+        self.kernel = kernel
+        self.max_iter = max_iter  # type: ignore[assignment]
+        self.standardize = standardize
+        self.calibrate = calibrate
+        self.dtype = dtype
+        self.engine = engine
+        self.checkpoint = checkpoint
+        self.cap_rank = cap_rank
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def _check_parameters(self) -> None:
+        for estimator in self._contestants().values():
+            estimator._check_parameters()
+
+    def _contestants(self) -> dict[str, LowRankRegressor]:
+        """Unfitted estimators by name, with the parameters they share with this one."""
+        names = self.candidates
+        if isinstance(names, str) or not names or any(name not in CANDIDATES for name in names):
+            raise InvalidInputError(f"candidates must be some of {', '.join(CANDIDATES)}, found {names!r}")
+        family = self.kernel if isinstance(self.kernel, str) else getattr(self.kernel, "name", "")
+        usable = [
+            name
+            for name in dict.fromkeys(names)
+            if (family == "gaussian" or not name.startswith("mercer")) and (self.dtype == "float64" or name != "sparse")
+        ]
+        if not usable:
+            raise InvalidInputError(
+                f"candidates={tuple(names)!r} has no method for kernel={self.kernel!r} and dtype={self.dtype!r}; "
+                "add 'fourier'"
+            )
+        return {name: self._contestant(name) for name in usable}
+
+    def _contestant(self, name: str) -> LowRankRegressor:
+        built: dict[str, LowRankRegressor] = {
+            "mercer": MercerGP(),
+            "mercer-marginal": MercerGP(objective="marginal", variance="lowrank"),
+            "sparse": SparseGP(),
+            "fourier": FourierGP(),
+            "fourier-learned": FourierGP(learn_frequencies=True),
+        }
+        shared = {
+            parameter: value
+            for parameter, value in self.get_params(deep=False).items()
+            if parameter not in ("candidates", "calibrate") and not (parameter == "max_iter" and value is None)
+        }
+        estimator = built[name]
+        estimator.set_params(**shared)
+        return estimator
+
+    def _fit_process(
+        self, X: NDArray[np.floating], y: NDArray[np.floating]
+    ) -> tuple[LowRankProcess, OptimisationResult]:
+        self._training_rows, self._certificate = (X, y), None
+        contestants = self._contestants()
+        for estimator in contestants.values():
+            estimator._standardiser, estimator._training_rows = self._standardiser, (X, y)
+        source = self._source(X, y)
+        if len(contestants) == 1 or len(X) < _FEWEST_ROWS or source.target_is_constant:
+            name, estimator = next(iter(contestants.items()))
+            self._announce(name, (), f"{name}: there was nothing to choose from or too few rows to compare")
+            return estimator._fit_process(X, y)
+        with self._evaluation_log(0) as log:
+            winner, trials, rows = self._contest(contestants, X, source, log)
+            self._announce(winner.name, trials, _reason(winner.name, trials, len(rows.held_out.y)))
+            if self.rank == AUTOMATIC:
+                return fit_with_automatic_rank(winner.estimator, X, y)
+            self._active = winner.estimator
+            outcome = winner.estimator._train(winner.plan, source, winner.outcome, log)
+        self._active = None
+        return winner.estimator._condition(winner.plan, source), outcome
+
+    def _contest(
+        self,
+        contestants: dict[str, LowRankRegressor],
+        X: NDArray[np.floating],
+        source: ArraySource,
+        log: EvaluationLog | None,
+    ) -> tuple[_Contender, tuple[Trial, ...], TrialRows]:
+        """Short trials of all on a subsample; the best three are trained on it to the end, and get a part of their
+        iterations on all rows but the held-out ones, since some methods gain more from many rows than others
+        (measured: docs/benchmarks.md).
+        """
+        rng = generator(self._seed())
+        rows, learned = self._trial_rows_of(source, rng)
+        field = [self._entered(name, each, X, learned, rows, rng, log) for name, each in contestants.items()]
+        finalists = _ranked(field)[:_FINALISTS]
+        finalists = [self._trained_further(each, rows, rows.learn, 1.0, log) for each in finalists]
+        if source.n_rows > _FULL_CONTEST * rows.learn.n_rows:
+            finalists = [self._trained_further(each, rows, learned, _FULL_SHARE, log) for each in finalists]
+        latest = {contender.name: contender for contender in (*field, *finalists)}
+        return _ranked(finalists)[0], tuple(each.trial for each in _ranked(list(latest.values()))), rows
+
+    def _entered(
+        self,
+        name: str,
+        estimator: LowRankRegressor,
+        X: NDArray[np.floating],
+        source: SubsetSource,
+        rows: TrialRows,
+        rng: np.random.Generator,
+        log: EvaluationLog | None,
+    ) -> _Contender:
+        started, self._active = time.perf_counter(), estimator
+        wanted = min(_TRIAL_RANK, self.max_rank) if self.rank == AUTOMATIC else self.rank
+        rank = estimator._usable_rank(X, wanted)
+        plan = estimator._plan(source, rows, rank, estimator.max_iter, rng)
+        plan, result = estimator._tried(plan, source, rows, log, alone=True)
+        outcome = unoptimised() if result is None else result.outcome
+        score = estimator._held_out_nlpd(plan, rows)
+        return _Contender(
+            name, estimator, plan, outcome, Trial(name, outcome.value, score, time.perf_counter() - started)
+        )
+
+    def _trained_further(
+        self,
+        contender: _Contender,
+        rows: TrialRows,
+        source: RowSource,
+        share: float,
+        log: EvaluationLog | None,
+    ) -> _Contender:
+        """The next stages, as far as they are on this source, for a share of their iterations; and the score they lead
+        to.
+        """
+        started = time.perf_counter()
+        stages, later = _divided(contender.plan.stages, source, share)
+        if not stages or contender.outcome.stopped:
+            return contender
+        estimator, plan = contender.estimator, replace(contender.plan, stages=stages)
+        self._active = estimator
+        outcome = estimator._train(plan, source, contender.outcome, log, warn=False)
+        score = estimator._held_out_nlpd(plan, rows, source)
+        seconds = contender.trial.seconds + time.perf_counter() - started
+        trial = Trial(contender.name, outcome.value, score, seconds)
+        return replace(contender, outcome=outcome, trial=trial, plan=replace(plan, stages=later))
+
+    def _trial_rows_of(self, source: ArraySource, rng: np.random.Generator) -> tuple[TrialRows, SubsetSource]:
+        """The subsample and the held-out rows, and a source of all rows but the latter."""
+        held_out = np.sort(rng.permutation(source.n_rows)[: max(1, min(_HELD_OUT, source.n_rows // 5))])
+        learned = SubsetSource(source, np.setdiff1d(np.arange(source.n_rows), held_out))
+        size = int(np.clip(source.n_rows // _SUBSAMPLE_SHARE, min(_LEAST_SUBSAMPLE, learned.n_rows), _MOST_SUBSAMPLE))
+        chunk = source.take(held_out)
+        held = Chunk(chunk.X.double(), chunk.y.double())
+        return TrialRows(ChunkSource(learned.sample(size, rng)), held, many=True), learned
+
+    def _process_so_far(self) -> LowRankProcess | None:
+        return None if self._active is None else self._active._process_so_far()
+
+    def _announce(self, name: str, trials: tuple[Trial, ...], reason: str) -> None:
+        self.method_, self.trials_, self.choice_ = name, trials, reason
+        if self.verbose:
+            print(reason)
+
+    def _plan(self, source: RowSource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
+        raise NotImplementedError("the methods that AutoGP tries have plans of their own")
+
+
+def _ranked(contenders: Sequence[_Contender]) -> list[_Contender]:
+    return sorted(contenders, key=lambda contender: contender.trial.score)
+
+
+def _divided(stages: Sequence[Stage], source: RowSource, share: float) -> tuple[list[Stage], list[Stage]]:
+    """The leading stages on a source, up to a share of their iterations, and what remains of all stages."""
+    leading = list(takewhile(lambda stage: stage.source is source, stages))
+    budget = round(share * sum(stage.max_iter for stage in leading))
+    now: list[Stage] = []
+    later = list(stages)
+    while later and budget > 0 and later[0].source is source:
+        stage = later.pop(0)
+        now.append(replace(stage, max_iter=min(budget, stage.max_iter)))
+        if stage.max_iter > budget:
+            later.insert(0, Stage(source, stage.max_iter - budget))
+        budget -= now[-1].max_iter
+    return now, later
+
+
+def _reason(winner: str, trials: tuple[Trial, ...], held_out: int) -> str:
+    scores = ", ".join(f"{trial.name} {trial.score:.4g}" for trial in trials)
+    return (
+        f"{winner}: lowest mean negative log predictive density on {held_out} rows held out from a subsample of the "
+        f"training rows (standardised units: {scores})"
+    )
