@@ -44,6 +44,10 @@ class ConvergenceWarning(CertgpWarning):
     """The optimiser stopped before it met its tolerance."""
 
 
+class ExtrapolationWarning(CertgpWarning):
+    """Some rows lie outside the range of the training inputs; predictions fall back towards the prior there."""
+
+
 class VacuousBoundWarning(CertgpWarning):
     """A bound holds but says nothing: the number is larger than the trivial one."""
 

@@ -39,7 +39,12 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help=DATA_HELP)
     parser.add_argument("--target", metavar="COL", help="column to predict; .npz files have a default, y")
     parser.add_argument("--out", metavar="MODEL", type=Path, required=True, help="file to save the model in")
-    parser.add_argument("--method", choices=METHODS, default="mercer", help="kind of model (default: mercer)")
+    parser.add_argument(
+        "--method",
+        choices=METHODS,
+        default="auto",
+        help="kind of model (default: auto, the one that predicts held-out training rows best)",
+    )
     parser.add_argument("--rank", metavar="N", type=positive_int, help=f"number of features (default: {_RANK_HELP})")
     parser.add_argument("--kernel", choices=KERNELS, default="gaussian", help="covariance function (default: gaussian)")
     parser.add_argument(
@@ -140,6 +145,7 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
         "command": "fit",
         "model": str(arguments.out),
         "method": arguments.method,
+        "choice": getattr(model, "choice_", None),
         "n_rows": n_rows,
         "kernel": arguments.kernel,
         "rank": int(model.rank_),
@@ -159,6 +165,7 @@ def _text(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_r
     per_row = model.log_marginal_likelihood_ / n_rows
     rows = [
         ("model", f"{type(model).__name__}, {arguments.kernel} kernel, rank {model.rank_}"),
+        *([("chosen", model.choice_)] if hasattr(model, "choice_") else []),
         ("data", f"{n_rows:,} rows, {model.n_features_in_} input column(s)"),
         ("noise", f"{model.noise_variance_**0.5:.5g} (standard deviation)"),
         ("log evidence", f"{model.log_marginal_likelihood_:.2f} ({per_row:.4f} per row)"),

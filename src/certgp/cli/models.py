@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from certgp.estimators import GPRegressor
     from certgp.training import Callback
 
-METHODS = ("mercer", "fourier", "sparse", "exact", "deep-mercer", "deep-fourier")
+METHODS = ("auto", "mercer", "fourier", "sparse", "exact", "deep-mercer", "deep-fourier")
 KERNELS = ("gaussian", "matern12", "matern32", "matern52")
 DEFAULT_RANK = 100
 DEFAULT_RANKS = {"deep-mercer": 15, "deep-fourier": 40}  # on a learned embedding few features are enough
@@ -45,8 +45,10 @@ def build_model(
 
 
 def _unfitted(method: str, kernel: str, rank: int, seed: int, callbacks: Sequence[Callback]) -> GPRegressor:
-    from certgp.estimators import DeepFourierGP, DeepMercerGP, ExactGP, FourierGP, MercerGP, SparseGP
+    from certgp.estimators import AutoGP, DeepFourierGP, DeepMercerGP, ExactGP, FourierGP, MercerGP, SparseGP
 
+    if method == "auto":
+        return AutoGP(rank, kernel=kernel, random_state=seed, callbacks=callbacks)
     if method == "deep-mercer":
         return DeepMercerGP(rank, kernel=kernel, random_state=seed, callbacks=callbacks)
     if method == "deep-fourier":

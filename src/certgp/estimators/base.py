@@ -26,8 +26,9 @@ from certgp.estimators.validation import (
     generator,
     numbers,
     warn_about_constants,
+    warn_about_extrapolation,
 )
-from certgp.gp import GaussianProcess, mixture_log_density, mixture_moments, mixture_quantiles, noise_scale
+from certgp.gp import Box, GaussianProcess, mixture_log_density, mixture_moments, mixture_quantiles, noise_scale
 from certgp.gp.process import check_dense
 from certgp.guarantees import Certificate, RankCurve
 from certgp.kernels import Kernel
@@ -47,6 +48,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     _process: GaussianProcess
     _standardiser: Standardiser
+    _range: tuple[Array, Array]  # least and largest training input per column, in the user's units
     standardize: bool
     calibrate: bool = False
     random_state: Any
@@ -74,8 +76,16 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         self._standardiser = fitted if self.standardize else unscaled
         own = not self.calibrate or self._calibrates_itself
         self._process, outcome = (self._fit_process if own else self._fit_calibrated)(rows, target)
+        self._range = (rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64))
+        self._box_in()
         self._publish(outcome)
         return self
+
+    def _box_in(self) -> None:
+        """Tell the process the range of the training inputs."""
+        lower, upper = (torch.from_numpy(self._standardiser.inputs(end[None])[0]) for end in self._range)
+        for member in self._process.members:
+            member.box = Box(lower, upper)
 
     def _fit_calibrated(
         self, X: NDArray[np.floating], y: NDArray[np.floating]
@@ -102,6 +112,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             return self.fit(X, y)
         rows, target = checked_rows(self, X, y, reset=False)
         self._process = self._extend_process(rows, target)
+        lower, upper = self._range
+        self._range = (np.minimum(lower, rows.min(axis=0)), np.maximum(upper, rows.max(axis=0)))
+        self._box_in()
         self.rank_ = self._rank()
         self.log_marginal_likelihood_ = self.log_marginal_likelihood()
         return self
@@ -221,7 +234,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def _validated(self, X: ArrayLike) -> NDArray[np.floating]:
         check_is_fitted(self)
-        return checked_inputs(self, X)
+        rows = checked_inputs(self, X)
+        warn_about_extrapolation(rows, *self._range, getattr(self, "feature_names_in_", None))
+        return rows
 
     def _tensor(self, rows: NDArray[np.floating]) -> Tensor:
         return torch.from_numpy(self._standardiser.inputs(rows))

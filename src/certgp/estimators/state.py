@@ -26,7 +26,7 @@ from certgp.features.spectral import SpectralDesign
 from certgp.gp import ExactProcess, GaussianProcess, LowRankModel, LowRankProcess, MixtureProcess, Statistics
 from certgp.guarantees import Certificate
 from certgp.kernels import Kernel, kernel_from_name
-from certgp.training import History, Iteration
+from certgp.training import History, Iteration, Trial
 from certgp.transforms import Clip, Identity, Network, Projection, TanhNetwork, Transform
 
 ESTIMATORS: dict[str, type[GPRegressor]] = {
@@ -44,6 +44,7 @@ _FITTED = (
     "n_features_in_",
     "log_marginal_likelihood_",
 )
+_CHOICE = ("method_", "choice_")  # of AutoGP
 _NOT_SAVED = ("callbacks", "engine", "random_state", "checkpoint")  # objects of a session, not of a model
 
 
@@ -54,6 +55,7 @@ def dump_estimator(estimator: GPRegressor) -> tuple[Tensors, Values]:
     tensors["standardiser.x_mean"] = torch.from_numpy(standardiser.x_mean.copy())
     tensors["standardiser.x_scale"] = torch.from_numpy(standardiser.x_scale.copy())
     tensors["standardiser.ignored"] = torch.from_numpy(standardiser.ignored.copy())
+    tensors["range.lower"], tensors["range.upper"] = map(torch.from_numpy, estimator._range)
     names = getattr(estimator, "feature_names_in_", None)
     values = {
         "estimator": type(estimator).__name__,
@@ -61,6 +63,8 @@ def dump_estimator(estimator: GPRegressor) -> tuple[Tensors, Values]:
         "fitted": {name: getattr(estimator, name) for name in _FITTED},
         "feature_names": None if names is None else [str(name) for name in names],
         "target_name": getattr(estimator, "target_name_", None),
+        "choice": {name: getattr(estimator, name) for name in _CHOICE if hasattr(estimator, name)},
+        "trials": [asdict(trial) for trial in getattr(estimator, "trials_", ())],
         "history": [asdict(iteration) for iteration in estimator.history_.iterations],
         "y_mean": standardiser.y_mean,
         "y_scale": standardiser.y_scale,
@@ -85,10 +89,16 @@ def build_estimator(tensors: Tensors, values: Values, network: nn.Module | None 
         tensors["standardiser.ignored"].numpy(),
     )
     estimator._process = _build_process(tensors, values["process"], network)
+    estimator._range = (tensors["range.lower"].numpy(), tensors["range.upper"].numpy())
+    estimator._box_in()
     for name, value in values["fitted"].items():
         setattr(estimator, name, value)
     if values["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(values["feature_names"], dtype=object)
+    for name, value in values["choice"].items():
+        setattr(estimator, name, value)
+    if isinstance(estimator, LowRankRegressor):
+        estimator.trials_ = tuple(Trial(**trial) for trial in values["trials"])
     if values["target_name"] is not None:
         estimator.target_name_ = values["target_name"]
     if isinstance(estimator, LowRankRegressor) and values.get("certificate") is not None:

@@ -21,7 +21,7 @@ from certgp.checks import numbers as numbers
 from certgp.checks import one_number as one_number
 from certgp.data import Standardiser
 from certgp.engines import Engine, LocalEngine
-from certgp.errors import ConstantDataWarning, InvalidInputError, RankWarning, warn_user
+from certgp.errors import ConstantDataWarning, ExtrapolationWarning, InvalidInputError, RankWarning, warn_user
 from certgp.features.transformers import check_rank
 from certgp.kernels import Kernel, kernel_from_name
 
@@ -98,6 +98,33 @@ def _is_numeric(values: NDArray[Any]) -> bool:
     except (ValueError, TypeError):
         return False
     return True
+
+
+_MARGIN = 0.1  # of the range of a column, on either side
+
+
+def warn_about_extrapolation(
+    X: NDArray[np.floating],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    names: NDArray[np.object_] | None,
+) -> None:
+    """Count the rows of X (n, D) that lie well outside the range [lower, upper] of the training inputs, and say where.
+
+    A column that never varied has no range and is ignored by the model.
+    """
+    margin = np.where(upper > lower, _MARGIN * (upper - lower), np.inf)
+    outside = (lower - margin > X) | (upper + margin < X)
+    count = int(outside.any(axis=1).sum())
+    if count:
+        columns = np.flatnonzero(outside.any(axis=0))
+        labels = [str(names[j]) if names is not None else str(j) for j in columns[:10]]
+        more = ", ..." if len(columns) > 10 else ""
+        warn_user(
+            f"{count} of {len(X)} row(s) lie outside the range of the training inputs by more than a tenth of it, in "
+            f"column(s) {', '.join(labels)}{more}; predictions fall back towards the prior there",
+            ExtrapolationWarning,
+        )
 
 
 def warn_about_constants(

@@ -6,12 +6,13 @@ from certgp.gp.exact import ExactProcess, exact_log_evidence
 from certgp.gp.mixture import MixtureProcess, mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.gp.model import LowRankModel
 from certgp.gp.posterior import LowRankPosterior
-from certgp.gp.process import GaussianProcess, LowRankProcess
+from certgp.gp.process import Box, GaussianProcess, LowRankProcess
 from certgp.gp.profile import NoiseRatioBounds, Profile, profile_evidence
 from certgp.gp.selection import greedy_selection
 from certgp.gp.statistics import Statistics, feature_cotangent
 
 __all__ = [
+    "Box",
     "EvidenceGradient",
     "ExactProcess",
     "GaussianProcess",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -16,11 +17,24 @@ from certgp.gp.statistics import Statistics
 DENSE_LIMIT = 20_000
 
 
+@dataclass(frozen=True, eq=False)
+class Box:
+    """The smallest box that holds all training inputs, in standardised units."""
+
+    lower: Tensor  # (D,)
+    upper: Tensor  # (D,)
+
+    def nearest(self, X: Tensor) -> Tensor:
+        """The nearest point of the box to each row (n, D)."""
+        return torch.minimum(torch.maximum(X, self.lower.to(X.dtype)), self.upper.to(X.dtype))
+
+
 class GaussianProcess(ABC):
     """A conditioned GP: latent moments at new inputs."""
 
     signal_variance: float
     noise_variance: float
+    box: Box | None = None  # range of the training inputs, where it is known
     noise_scale: float = 1.0  # new observations scatter with noise_scale * noise_variance (see ``gp.calibration``)
 
     @property
@@ -75,7 +89,7 @@ class LowRankProcess(GaussianProcess):
         extended = LowRankProcess(
             self.model, self.statistics + more, self.signal_variance, self.noise_variance, self.variance_kind
         )
-        extended.noise_scale = self.noise_scale
+        extended.noise_scale, extended.box = self.noise_scale, self.box
         return extended
 
     @torch.no_grad()
@@ -86,51 +100,60 @@ class LowRankProcess(GaussianProcess):
 
     @torch.no_grad()
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        X, rho = self.placed(X)
         phi = self.features(X)
         mean, variance = self.posterior.mean(phi), self.posterior.variance(phi)
         if self.variance_kind == "dtc":
             variance = variance + self._lost_variance(phi)
-        rho = self.carried(X)
         if rho is None:
             return mean, variance
         return rho * mean, rho.square() * variance + self.signal_variance * (1.0 - rho.square())
 
     @torch.no_grad()
     def covariance(self, X: Tensor) -> Tensor:
+        X, rho = self.placed(X)
         phi = self.features(X)
         covariance = self.posterior.covariance(phi)
         if self.variance_kind == "dtc":
             covariance = covariance + self._lost_covariance(X, phi)
-        rho = self.carried(X)
         if rho is None:
             return covariance
         return rho[:, None] * covariance * rho + torch.diag(self.signal_variance * (1.0 - rho.square()))
 
     @torch.no_grad()
     def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        X, rho = self.placed(X)
         phi = self.features(X)
         draws = phi @ self.posterior.sample_weights(count, generator)
         if self.variance_kind == "dtc":
             lost = self._lost_covariance(X, phi)
             draws = draws + sample_centred(lost, count, generator)
-        rho = self.carried(X)
         if rho is None:
             return draws
         fresh = torch.randn(draws.shape, dtype=draws.dtype, generator=generator)
         return rho[:, None] * draws + (self.signal_variance * (1.0 - rho.square())).sqrt()[:, None] * fresh
 
     @torch.no_grad()
-    def carried(self, X: Tensor) -> Tensor | None:
-        """Correlation rho (n,) of f(x) with f(g(x)) where the transform pulled x to g(x).
+    def placed(self, X: Tensor) -> tuple[Tensor, Tensor | None]:
+        r"""Where the features of each row are taken, (n, D), and the correlation rho (n,) of f there with f at the row
+        itself; rho is None where they are taken at the row itself.
 
-        Given f(g(x)), the prior says f(x) ~ N(rho f(g(x)), sf2 (1 - rho^2)): far outside the box a prediction falls
-        back to the prior instead of repeating the edge with the edge's confidence.
+        Rows that the transform pulls to the edge of the bulk, and with the lowrank variance all rows outside the range
+        of the training inputs, are predicted from the nearest point z inside: given f(z), the prior says f(x) ~ N(rho
+        f(z), sf2 (1 - rho^2)). So far outside a prediction falls back to the prior, instead of trusting features that
+        no training row has tested there. (The dtc variance does so by itself: features below the kernel decay, and it
+        adds what they lost.)
         """
         offset = self.model.transform.discarded(X)
+        if offset is None and self.variance_kind == "lowrank" and self.box is not None:
+            inside = self.box.nearest(X)
+            if not bool((inside != X).any()):
+                return X, None
+            X, offset = inside, self.model.transform(X) - self.model.transform(inside)
         if offset is None:
-            return None
+            return X, None
         kernel = self.model.features.kernel
-        return kernel(torch.zeros_like(offset[:1]), offset)[0].clamp(0.0, 1.0)
+        return X, kernel(torch.zeros_like(offset[:1]), offset)[0].clamp(0.0, 1.0)
 
     def _lost_variance(self, phi: Tensor) -> Tensor:
         return (self.signal_variance - phi.square().sum(1)).clamp_min(0.0)
