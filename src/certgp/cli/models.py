@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from certgp.errors import InvalidInputError
 
@@ -16,7 +16,7 @@ KERNELS = ("gaussian", "matern12", "matern32", "matern52")
 DEFAULT_RANK = 100
 
 
-def check_model_options(method: str, kernel: str, rank: int | None) -> None:
+def check_model_options(method: str, kernel: str, rank: int | str | None) -> None:
     """Refuse combinations that no estimator accepts, before torch is even imported."""
     if method == "mercer" and kernel != "gaussian":
         raise InvalidInputError(
@@ -30,7 +30,7 @@ def check_model_options(method: str, kernel: str, rank: int | None) -> None:
 def build_model(
     method: str,
     kernel: str,
-    rank: int | None,
+    rank: int | str | None,
     seed: int,
     callbacks: Sequence[Callback] = (),
     max_iter: int | None = None,
@@ -42,7 +42,7 @@ def build_model(
     return model
 
 
-def _unfitted(method: str, kernel: str, rank: int, seed: int, callbacks: Sequence[Callback]) -> GPRegressor:
+def _unfitted(method: str, kernel: str, rank: Any, seed: int, callbacks: Sequence[Callback]) -> GPRegressor:
     from certgp.estimators import ExactGP, FourierGP, MercerGP, SparseGP
 
     if method == "mercer":

@@ -111,7 +111,7 @@ def certify_fitted(
     certificate = in_units(estimator, process, certificate)
     if X is None or bounds is None:
         return certificate
-    theorem = "P1 (pointwise), P2 (expected predictive KL)"
+    theorem = "P1 (pointwise), P4 (dual weights), P2 (expected predictive KL)"
     if request.exact_solve is not False and _worst(estimator, bounds) > _tolerance(request):
         solved = _solved_exactly(estimator, reference, rows, X, request)
         if solved is not None:
@@ -135,7 +135,7 @@ def _through_references(
     """Double the reference until the goal is met or ``max_reference_rank`` is reached."""
     largest = request.reference_rank or request.max_reference_rank
     # a tolerance tells beforehand which ranks are worth reading, so the search may start low
-    start = problem.model.rank if request.tol is not None else _REFERENCE_FACTOR * problem.model.rank
+    start = 2 * problem.model.rank if request.tol is not None else _REFERENCE_FACTOR * problem.model.rank
     first = request.reference_rank or min(start, largest)
     goal = _Goal(estimator, problem, request, predicts=X is not None)
     for reference in growing_references(problem, first, largest, goal.is_promising, generator(estimator.random_state)):

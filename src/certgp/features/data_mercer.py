@@ -19,7 +19,7 @@ from certgp.kernels import Kernel
 SCALE_FACTORS = (1.0, 0.71, 1.41, 0.5, 2.0, 0.35, 2.83)  # of the inputs' standard deviation; the first wins ties
 _FINER_FACTORS = (1.0, 0.84, 1.19)
 _TUNING_RANK = 300
-_TUNING_ROWS = 1_000
+_TUNING_ROWS = 500
 _POOL_FACTOR = 2
 
 

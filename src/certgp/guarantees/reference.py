@@ -21,6 +21,7 @@ from certgp.features import (
     ResidualMap,
     data_mercer_map,
     greedy_inducing_points,
+    mean_gap,
     residual_points,
 )
 from certgp.features.data_mercer import tuned_input_scale
@@ -31,7 +32,7 @@ from certgp.guarantees.dominated import certify_dominated
 from certgp.kernels import Gaussian, Kernel
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower
 
-_SAMPLE_ROWS = 4_000
+_MERCER_ROWS, _NYSTROM_ROWS = 1_000, 4_000  # sampled to choose features, or inducing points, from
 _NYSTROM_JITTER = 1e-8
 _RESIDUAL_SHARE = 8  # one in so many features of a Mercer reference is an inducing point on what the others leave
 _TUNING_RANK = 300
@@ -56,7 +57,8 @@ class Problem:
 
     def sample(self, rng: np.random.Generator) -> Tensor:
         """Some transformed inputs (n0, d), on which references are chosen."""
-        inputs: Tensor = self.model.transform(self.source.sample(_SAMPLE_ROWS, rng).X)
+        size = _MERCER_ROWS if isinstance(self.kernel, Gaussian) else _NYSTROM_ROWS
+        inputs: Tensor = self.model.transform(self.source.sample(size, rng).X)
         return inputs.detach()
 
 
@@ -158,7 +160,7 @@ def growing_references(
     """References of doubling rank, each read over all rows.
 
     A rank whose trace gap is not ``promising`` is passed over before its Gram matrix is formed: the gap alone costs
-    O(N m). The last one, at ``max_rank``, is read in any case where ``insist``.
+    O(N m), and a sample of the rows shows where it is far too large. The last one, at ``max_rank``, is read in any case where ``insist``.
     """
     check_certifiable(problem.model)
     inputs = problem.sample(rng)
@@ -168,9 +170,12 @@ def growing_references(
         points = rank // _RESIDUAL_SHARE if isinstance(problem.kernel, Gaussian) else 0
         features = build(rank - points)
         exhausted = rank >= max_rank or features.rank < rank - points
-        features, gap = _completed(problem, features, points)
-        if (exhausted and insist) or promising(problem.signal_variance * gap):
-            yield read_reference(problem, features)
+        # a first look at the sample, generous because it is one; then the gap itself
+        glance = 0.25 * problem.source.n_rows * max(mean_gap(features, inputs, outliers), 0.0)
+        if (exhausted and insist) or promising(problem.signal_variance * glance):
+            features, gap = _completed(problem, features, points)
+            if (exhausted and insist) or promising(problem.signal_variance * gap):
+                yield read_reference(problem, features)
         if exhausted:
             return
         rank = min(2 * rank, max_rank)
