@@ -7,13 +7,15 @@ READY := $(VENV)/.ready
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 WORKERS ?= 2
 
-.PHONY: demo test check format lint types layers bench docs clean help
+.PHONY: demo test check format lint types layers bench soundness mutation docs clean help
 
 help:
 	@echo "make demo    fit, score and plot the two demo problems (results in certgp-demo/)"
 	@echo "make test    all tests"
 	@echo "make check   what CI runs: format, lint, types, import layers, tests, docs' code blocks"
 	@echo "make bench   accuracy on the benchmark data sets (needs CERTGP_DATA)"
+	@echo "make soundness  every bound against the dense exact GP on 20,000 random problems"
+	@echo "make mutation   weakened bounds, one per theorem, which the checks must notice"
 	@echo "make docs    build the documentation into site/"
 
 $(READY): pyproject.toml constraints.txt
@@ -43,6 +45,12 @@ layers: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/accuracy.py --json
+
+soundness: $(READY)
+	$(TEST_ENV) $(BIN)/python tests/theorems/soundness.py --problems 20000
+
+mutation: $(READY)
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) tests/theorems/test_mutations.py
 
 docs: $(READY)
 	$(BIN)/mkdocs build --strict --quiet

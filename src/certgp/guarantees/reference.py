@@ -32,7 +32,7 @@ from certgp.guarantees.dominated import certify_dominated
 from certgp.kernels import Gaussian, Kernel
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower
 
-_MERCER_ROWS, _NYSTROM_ROWS = 1_000, 4_000  # sampled to choose features, or inducing points, from
+_MERCER_ROWS, _NYSTROM_ROWS = 2_000, 4_000  # sampled to choose features, or inducing points, from
 _NYSTROM_JITTER = 1e-8
 _RESIDUAL_SHARE = 8  # one in so many features of a Mercer reference is an inducing point on what the others leave
 _TUNING_RANK = 300
@@ -160,7 +160,8 @@ def growing_references(
     """References of doubling rank, each read over all rows.
 
     A rank whose trace gap is not ``promising`` is passed over before its Gram matrix is formed: the gap alone costs
-    O(N m), and a sample of the rows shows where it is far too large. The last one, at ``max_rank``, is read in any case where ``insist``.
+    O(N m), and a sample of the rows shows where it is far too large. The last one, at ``max_rank``, is read in any case
+    where ``insist``.
     """
     check_certifiable(problem.model)
     inputs = problem.sample(rng)
