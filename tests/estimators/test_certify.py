@@ -91,6 +91,7 @@ def test_statistical_tightening_narrows_a_wide_interval(weak, exact, data):
     assert tight.confidence == 0.99
     assert tight.kl.half_width < 0.5 * wide.kl.half_width
     assert tight.theorem.startswith("R2")
+    assert weak.certify().confidence == 1.0  # only what is certain is remembered
     truth = weak.certify(reference_rank=1500)
     assert tight.kl.lower <= truth.kl.upper
     assert truth.kl.lower <= tight.kl.upper
