@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 WORKERS ?= 2
 
-.PHONY: demo test check format lint types layers bench peers docs clean help
+.PHONY: demo test check format lint types layers bench soundness mutation peers docs clean help
 
 help:
 	@echo "make demo    fit, score and plot the two demo problems (results in certgp-demo/)"
@@ -15,6 +15,8 @@ help:
 	@echo "make check   what CI runs: format, lint, types, import layers, tests, docs' code blocks"
 	@echo "make bench   accuracy on the benchmark data sets (needs CERTGP_DATA)"
 	@echo "make peers   environments of the peers for benchmarks/peers.py, under .peers/ (about 3 GB)"
+	@echo "make soundness  every bound against the dense exact GP on 20,000 random problems"
+	@echo "make mutation   weakened bounds, one per theorem, which the checks must notice"
 	@echo "make docs    build the documentation into site/"
 
 $(READY): pyproject.toml constraints.txt
@@ -52,6 +54,12 @@ peers: $(READY) .peers/gpflow/.ready .peers/gpytorch/.ready
 	test -x .peers/$*/bin/python || $(PYTHON) -m venv .peers/$*
 	.peers/$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
+
+soundness: $(READY)
+	$(TEST_ENV) $(BIN)/python tests/theorems/soundness.py --problems 20000
+
+mutation: $(READY)
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) tests/theorems/test_mutations.py
 
 docs: $(READY)
 	$(BIN)/mkdocs build --strict --quiet

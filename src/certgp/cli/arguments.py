@@ -65,6 +65,19 @@ def coverage(text: str) -> float:
     return value
 
 
+def positive_number(text: str) -> float:
+    """A positive finite number."""
+    value = _number(text)
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be positive and finite, found {text!r}")
+    return value
+
+
+def rank(text: str) -> int | str:
+    """A whole number of at least 1, or auto."""
+    return text if text == "auto" else positive_int(text)
+
+
 def fraction(text: str) -> float:
     """A share of the rows: 0 for none, and always less than all."""
     value = _number(text)

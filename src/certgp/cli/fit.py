@@ -8,10 +8,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certgp.cli.arguments import DATA_HELP, add_command, fraction, positive_int, refuse_overwriting, seed
+from certgp.cli.arguments import (
+    DATA_HELP,
+    add_command,
+    fraction,
+    positive_int,
+    positive_number,
+    rank,
+    refuse_overwriting,
+    seed,
+)
 from certgp.cli.models import DEFAULT_RANK, DEFAULT_RANKS, KERNELS, METHODS, build_model, check_model_options
 from certgp.cli.output import Console, aligned, score_rows
-from certgp.errors import DataFileError, InvalidInputError
+from certgp.errors import DataFileError, InvalidInputError, NotCertifiableError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +30,7 @@ if TYPE_CHECKING:
     from certgp.data.tables import TableFiles
     from certgp.estimators import GPRegressor
     from certgp.experiments.scores import Scores
+    from certgp.guarantees import Certificate
 
     Rows = NDArray[np.int64]
 
@@ -45,7 +55,16 @@ def add_parser(commands: Commands) -> None:
         default="auto",
         help="kind of model (default: auto, the one that predicts held-out training rows best)",
     )
-    parser.add_argument("--rank", metavar="N", type=positive_int, help=f"number of features (default: {_RANK_HELP})")
+    parser.add_argument(
+        "--rank", metavar="N|auto", type=rank, help=f"number of features, or auto (default: {_RANK_HELP})"
+    )
+    parser.add_argument(
+        "--tolerance",
+        metavar="T",
+        type=positive_number,
+        default=1e-3,
+        help="for --rank auto: certified KL divergence to the exact GP per row (default: 0.001)",
+    )
     parser.add_argument("--kernel", choices=KERNELS, default="gaussian", help="covariance function (default: gaussian)")
     parser.add_argument(
         "--max-iter", metavar="N", type=positive_int, help="most iterations (default: the method's own)"
@@ -75,27 +94,32 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     check_writable(arguments.out, endings=())
     files = open_table(arguments.data)
     refuse_overwriting(arguments.out, list(files.files))
-    target = _target(arguments.target, files)
-    columns = _columns(arguments.drop, target, files)
+    target = target_column(arguments.target, files)
+    columns = input_and_target_columns(arguments.drop, target, files)
     console.status("reading data")
     inputs, y = files.read(columns).split(target)
-    train, test = _split_rows(len(y), arguments.test_fraction, arguments.seed)
+    train, test = split_rows(len(y), arguments.test_fraction, arguments.seed)
 
     console.status("fitting")
     model = build_model(
         arguments.method, arguments.kernel, arguments.rank, arguments.seed, [console.iteration], arguments.max_iter
     )
+    if arguments.rank == "auto":
+        model.set_params(tolerance=arguments.tolerance)
     started = time.perf_counter()
     fit_named(model, inputs.values[train], y[train], inputs.names, target)
     seconds = time.perf_counter() - started
     scores = score(model, named_rows(inputs.values[test], inputs.names), y[test]) if len(test) else None
+    certificate = _certificate(model)
     _save(model, arguments.out, console)
     fields = _fields(arguments, model, seconds, len(train)) | {"columns": list(inputs.names), "target": target}
+    fields["certificate"] = None if certificate is None else certificate.to_dict()
     fields["test"] = asdict(scores) | {"n_rows": len(test)} if scores else None
-    console.result(fields, _text(arguments, model, seconds, len(train), scores))
+    console.result(fields, _text(arguments, model, seconds, len(train), scores, certificate))
 
 
-def _target(given: str | None, files: TableFiles) -> str:
+def target_column(given: str | None, files: TableFiles) -> str:
+    """The column to predict: the one named, or y of .npz files."""
     from certgp.data.tables import listed, require_columns
 
     if given is None and not all(file.suffix.lower() == ".npz" for file in files.files):
@@ -105,7 +129,7 @@ def _target(given: str | None, files: TableFiles) -> str:
     return target
 
 
-def _columns(dropped: list[str], target: str, files: TableFiles) -> list[str]:
+def input_and_target_columns(dropped: list[str], target: str, files: TableFiles) -> list[str]:
     """All columns but the dropped ones."""
     from certgp.data.tables import require_columns
 
@@ -116,7 +140,7 @@ def _columns(dropped: list[str], target: str, files: TableFiles) -> list[str]:
     return [name for name in files.names if name not in dropped]
 
 
-def _split_rows(n: int, test_fraction: float, seed: int) -> tuple[Rows, Rows]:
+def split_rows(n: int, test_fraction: float, seed: int) -> tuple[Rows, Rows]:
     """Rows to learn from and rows to score on, in their original order; a fraction above 0 means at least one."""
     import numpy as np
 
@@ -127,6 +151,17 @@ def _split_rows(n: int, test_fraction: float, seed: int) -> tuple[Rows, Rows]:
         )
     order = np.random.default_rng(seed).permutation(n) if n_test else np.arange(n)
     return np.sort(order[n_test:]), np.sort(order[:n_test])
+
+
+def _certificate(model: GPRegressor) -> Certificate | None:
+    """The certificate that is saved with the model; a model without an exact counterpart has none."""
+    from certgp.estimators import FourierGP
+
+    try:
+        # features that do not certify themselves: one pass through a reference
+        return model.certify(reference_rank=4 * model.rank_) if isinstance(model, FourierGP) else model.certify()
+    except NotCertifiableError:
+        return None
 
 
 def _save(model: GPRegressor, path: Path, console: Console) -> None:
@@ -160,7 +195,14 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
     }
 
 
-def _text(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_rows: int, scores: Scores | None) -> str:
+def _text(
+    arguments: argparse.Namespace,
+    model: GPRegressor,
+    seconds: float,
+    n_rows: int,
+    scores: Scores | None,
+    certificate: Certificate | None,
+) -> str:
     """The outcome for people."""
     per_row = model.log_marginal_likelihood_ / n_rows
     rows = [
@@ -172,4 +214,5 @@ def _text(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_r
         ("stopped", f"after {model.n_iter_} iterations and {seconds:.1f} s: {model.stop_reason_}"),
     ]
     held_out = [(f"test {name}", value) for name, value in score_rows(scores)] if scores else []
-    return aligned([*rows, *held_out, ("saved", str(arguments.out))])
+    proven = [("certified", certificate.sentence())] if certificate is not None else []
+    return aligned([*rows, *proven, *held_out, ("saved", str(arguments.out))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from certgp.errors import InvalidInputError
 
@@ -17,7 +17,7 @@ DEFAULT_RANK = 100
 DEFAULT_RANKS = {"deep-mercer": 15, "deep-fourier": 40}  # on a learned embedding few features are enough
 
 
-def check_model_options(method: str, kernel: str, rank: int | None) -> None:
+def check_model_options(method: str, kernel: str, rank: int | str | None) -> None:
     """Refuse combinations that no estimator accepts, before torch is even imported."""
     if method in ("mercer", "deep-mercer") and kernel != "gaussian":
         others = "fourier, sparse or exact" if method == "mercer" else "deep-fourier"
@@ -31,7 +31,7 @@ def check_model_options(method: str, kernel: str, rank: int | None) -> None:
 def build_model(
     method: str,
     kernel: str,
-    rank: int | None,
+    rank: int | str | None,
     seed: int,
     callbacks: Sequence[Callback] = (),
     max_iter: int | None = None,
@@ -44,7 +44,7 @@ def build_model(
     return model
 
 
-def _unfitted(method: str, kernel: str, rank: int, seed: int, callbacks: Sequence[Callback]) -> GPRegressor:
+def _unfitted(method: str, kernel: str, rank: Any, seed: int, callbacks: Sequence[Callback]) -> GPRegressor:
     from certgp.estimators import AutoGP, DeepFourierGP, DeepMercerGP, ExactGP, FourierGP, MercerGP, SparseGP
 
     if method == "auto":

@@ -55,8 +55,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     refuse_overwriting(arguments.out, [arguments.model, *files.files])
     model = load(arguments.model)
     console.status("reading data")
-    inputs = files.read(_input_columns(model, files))
-    X = named_rows(inputs.values, inputs.names) if _names(model) else inputs.values
+    inputs = files.read(input_columns(model, files))
+    X = named_rows(inputs.values, inputs.names) if model_columns(model) else inputs.values
     n_rows = len(inputs.values)
 
     console.status(f"predicting {n_rows:,} rows")
@@ -83,14 +83,14 @@ def _predictions(model: GPRegressor, X: ArrayLike, coverage: float) -> dict[str,
     return {"mean": mean, "std": std, "lower": lower, "upper": upper}
 
 
-def _names(model: GPRegressor) -> list[str]:
+def model_columns(model: GPRegressor) -> list[str]:
     """Columns the model was fitted on; none if it saw bare arrays."""
     return [str(name) for name in getattr(model, "feature_names_in_", ())]
 
 
-def _input_columns(model: GPRegressor, files: TableFiles) -> Sequence[str]:
+def input_columns(model: GPRegressor, files: TableFiles) -> Sequence[str]:
     """The model's columns by name; a model fitted on bare arrays takes the columns in their order."""
-    names = _names(model)
+    names = model_columns(model)
     if names:
         return names
     inputs = [name for name in files.names if not (name == "y" and files.files[0].suffix.lower() == ".npz")]

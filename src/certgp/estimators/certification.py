@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from certgp.checks import check_count, check_fraction, check_positive
-from certgp.data import ArraySource
+from certgp.data import ArraySource, RowSource
 from certgp.engines.local import default_chunk_rows
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.validation import check_engine, generator
@@ -49,6 +49,7 @@ DEFAULT_MAX_REFERENCE_RANK = 1_600
 _REFERENCE_FACTOR = 4  # first reference rank, in multiples of the model's
 _RELATIVE_HALF_WIDTH = 0.01  # without a tolerance: of the divergence itself
 _NEGLIGIBLE_PER_ROW = 1e-7  # nats
+_MOST_KERNEL_VALUES = 2 * 10**9
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def certify_fitted(
     certificate = in_units(estimator, process, certificate)
     if X is None or bounds is None:
         return certificate
-    theorem = "P1 (pointwise), P2 (expected predictive KL)"
+    theorem = "P1 (pointwise), P4 (dual weights), P2 (expected predictive KL)"
     if request.exact_solve is not False and _worst(estimator, bounds) > _tolerance(request):
         solved = _solved_exactly(estimator, reference, rows, X, request)
         if solved is not None:
@@ -133,7 +134,9 @@ def _through_references(
 ) -> tuple[Reference, Certificate, PredictionBounds | None]:
     """Double the reference until the goal is met or ``max_reference_rank`` is reached."""
     largest = request.reference_rank or request.max_reference_rank
-    first = request.reference_rank or min(_REFERENCE_FACTOR * problem.model.rank, largest)
+    # a tolerance tells beforehand which ranks are worth reading, so the search may start low
+    start = 2 * problem.model.rank if request.tol is not None else _REFERENCE_FACTOR * problem.model.rank
+    first = request.reference_rank or min(start, largest)
     goal = _Goal(estimator, problem, request, predicts=X is not None)
     for reference in growing_references(problem, first, largest, goal.is_promising, generator(estimator.random_state)):
         if not reference.model_statistics.close_to(estimator._process.statistics):
@@ -142,7 +145,7 @@ def _through_references(
                 "given); pass the original ones as certify(rows=(X, y))"
             )
         certificate = certify_through(reference)
-        bounds = None if X is None else _reference_bounds(estimator, X, reference.features, reference.statistics)
+        bounds = None if X is None else _bounds_through(estimator, X, reference)
         if goal.is_met(certificate, bounds):
             break
     return reference, certificate, bounds
@@ -168,7 +171,7 @@ class _Goal:
         if self._request.tol is not None and self._predicts:
             stats = self._estimator._process.statistics.scaled(sf2)
             residual = PointwiseBounds(stats, sf2, s2).residual_norm
-            error = residual * (mean_error_factor(gap, sf2, s2) + gap / math.sqrt(stats.n))
+            error = residual * mean_error_factor(gap, sf2, s2)
             return error * self._estimator._standardiser.y_scale <= self._request.tol
         return 0.5 * gap / s2 <= self._allowed()
 
@@ -208,7 +211,7 @@ def _solved_exactly(
     return system.bounds(system.solve(tol), estimator._tensor(X))
 
 
-def _all_rows(source: ArraySource) -> tuple[Tensor, Tensor]:
+def _all_rows(source: RowSource) -> tuple[Tensor, Tensor]:
     chunks = list(source.chunks(source.n_rows))
     return torch.cat([chunk.X for chunk in chunks]).double(), torch.cat([chunk.y for chunk in chunks]).double()
 
@@ -231,6 +234,14 @@ def _reference_bounds(
         torch.cat([part.variance_lower for part in parts]),
         torch.cat([part.variance_upper for part in parts]),
     )
+
+
+def _bounds_through(estimator: LowRankRegressor, X: NDArray[np.floating], reference: Reference) -> PredictionBounds:
+    """Bounds through a reference; by its dual weights on exact kernel values where N x n of them are few enough."""
+    if len(X) * reference.joint.n > _MOST_KERNEL_VALUES:
+        return _reference_bounds(estimator, X, reference.features, reference.statistics)
+    system = ExactSystem(reference, *_all_rows(reference.problem.source))
+    return system.bounds(system.reference_solution(), estimator._tensor(X))
 
 
 def in_units(estimator: LowRankRegressor, process: LowRankProcess, certificate: Certificate) -> Certificate:

@@ -148,7 +148,8 @@ class LowRankRegressor(GPRegressor):
         certificate = certify_fitted(self, new, lambda: self._rows_for_certificate(rows), request)
         if X is None and request.plain and known is not None and known.kl.upper <= certificate.kl.upper:
             return known
-        if known is None or certificate.kl.upper < known.kl.upper:
+        surely = certificate.confidence == 1.0
+        if surely and (known is None or certificate.kl.upper < known.kl.upper):
             self._certificate = certificate.without_rows()
         return certificate
 

@@ -7,6 +7,7 @@ from certgp.features.index_sets import box_indices, eigenvalue_tail, optimal_ind
 from certgp.features.inducing import greedy_inducing_points, kmeans_inducing_points
 from certgp.features.mercer import MercerMap
 from certgp.features.nystrom import NystromMap
+from certgp.features.residual import ResidualMap, residual_points
 from certgp.features.transformers import FourierFeatures, MercerFeatures, NystromFeatures
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "MercerMap",
     "NystromFeatures",
     "NystromMap",
+    "ResidualMap",
     "box_indices",
     "data_mercer_map",
     "eigenvalue_tail",
@@ -24,5 +26,6 @@ __all__ = [
     "kmeans_inducing_points",
     "mean_gap",
     "optimal_indices",
+    "residual_points",
     "total_degree_indices",
 ]

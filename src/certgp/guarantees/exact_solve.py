@@ -20,7 +20,7 @@ from certgp.guarantees.kernel_products import (
     kernel_product,
     seconds_per_product,
 )
-from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds
+from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds, mean_error_factor
 from certgp.guarantees.reference import Reference
 from certgp.kernels import Kernel
 
@@ -112,6 +112,22 @@ class ExactSystem:
             products += used
             if used == 0:
                 return ExactSolution(weights, reached, products)
+
+    @torch.no_grad()
+    def reference_solution(self) -> ExactSolution:
+        r"""a = S_M^-1 y without any product: its residual is -E a, E = K - Psi Psi', and with tau = Tr E
+
+            a'E (K + s2 I)^-1 E a <= |a|^2 tau^2 / (tau + s2)
+
+        so k(x)'a is within |a| sqrt(sf2 - v(x)) tau / sqrt(tau + s2) of the exact mean: P1 without its second term,
+        for N kernel values a row.
+        """
+        weights = self._precondition(self.y)
+        tau, norm = self.reference.trace_gap, self._pointwise.residual_norm
+        lost = norm * mean_error_factor(tau, 1.0, self.noise)
+        # a itself is rounded: sqrt(d'(K + s2 I) d) <= |d| sqrt(N sf2 + s2)
+        size = norm * math.sqrt(len(self.y) * self.signal_variance + self.noise)
+        return ExactSolution(weights, lost + accumulation_slack(len(self.y), size) + self._rounding(weights), 0)
 
     def _iterate(
         self, weights: Tensor, residual: Tensor, goal: float, budget: int, progress: Callable[[int, float], None] | None

@@ -13,7 +13,18 @@ from torch import Tensor
 from certgp.data import Chunk, RowSource
 from certgp.engines import Engine
 from certgp.errors import NotCertifiableError
-from certgp.features import FeatureMap, FourierMap, NystromMap, data_mercer_map, greedy_inducing_points, mean_gap
+from certgp.features import (
+    FeatureMap,
+    FourierMap,
+    MercerMap,
+    NystromMap,
+    ResidualMap,
+    data_mercer_map,
+    greedy_inducing_points,
+    mean_gap,
+    residual_points,
+)
+from certgp.features.data_mercer import tuned_input_scale
 from certgp.gp import LowRankModel, Statistics
 from certgp.gp.evidence import NOISE_REMEDY, trace_gap
 from certgp.guarantees.certificate import Certificate, Interval, accumulation_slack
@@ -21,8 +32,12 @@ from certgp.guarantees.dominated import certify_dominated
 from certgp.kernels import Gaussian, Kernel
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower
 
-_SAMPLE_ROWS = 4_000
+_MERCER_ROWS, _NYSTROM_ROWS = 2_000, 4_000  # sampled to choose features, or inducing points, from
 _NYSTROM_JITTER = 1e-8
+_RESIDUAL_SHARE = 8  # one in so many features of a Mercer reference is an inducing point on what the others leave
+_TUNING_RANK = 300
+_POINT_POOL = 8  # rows to choose each of them from
+_WORTH_A_POINT = 10.0  # a row must have lost so many times the average
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +57,8 @@ class Problem:
 
     def sample(self, rng: np.random.Generator) -> Tensor:
         """Some transformed inputs (n0, d), on which references are chosen."""
-        inputs: Tensor = self.model.transform(self.source.sample(_SAMPLE_ROWS, rng).X)
+        size = _MERCER_ROWS if isinstance(self.kernel, Gaussian) else _NYSTROM_ROWS
+        inputs: Tensor = self.model.transform(self.source.sample(size, rng).X)
         return inputs.detach()
 
 
@@ -90,10 +106,22 @@ class Reference:
 
 def reference_features(kernel: Kernel, inputs: Tensor, rank: int) -> FeatureMap:
     """A map below the kernel for these inputs (n, d): Mercer for the Gaussian kernel, greedy Nystrom otherwise."""
+    return _reference_family(kernel, inputs, rank)(rank)
+
+
+def _reference_family(
+    kernel: Kernel, inputs: Tensor, tuning_rank: int, trim: float = 0.0
+) -> Callable[[int], FeatureMap]:
+    """rank -> reference; input scales are tuned once."""
     if isinstance(kernel, Gaussian):
-        return data_mercer_map(kernel, inputs, rank)
-    points = greedy_inducing_points(kernel, inputs, min(rank, inputs.shape[0]))
-    return NystromMap(kernel, points, jitter=_NYSTROM_JITTER)
+        scale = tuned_input_scale(kernel, inputs, tuning_rank, trim)
+        return lambda rank: data_mercer_map(kernel, inputs, rank, scale)
+
+    def nystrom(rank: int) -> FeatureMap:
+        points = greedy_inducing_points(kernel, inputs, min(rank, inputs.shape[0]))
+        return NystromMap(kernel, points, jitter=_NYSTROM_JITTER)
+
+    return nystrom
 
 
 def check_certifiable(model: LowRankModel) -> None:
@@ -131,20 +159,64 @@ def growing_references(
 ) -> Iterator[Reference]:
     """References of doubling rank, each read over all rows.
 
-    A rank whose trace gap, estimated on a sample of the rows, is not ``promising`` is passed over without reading them;
-    the last one, at ``max_rank``, is read in any case where ``insist``.
+    A rank whose trace gap is not ``promising`` is passed over before its Gram matrix is formed: the gap alone costs
+    O(N m), and a sample of the rows shows where it is far too large. The last one, at ``max_rank``, is read in any case
+    where ``insist``.
     """
     check_certifiable(problem.model)
     inputs = problem.sample(rng)
-    scale = problem.source.n_rows * problem.signal_variance
+    outliers = rank / _RESIDUAL_SHARE / problem.source.n_rows  # rows that inducing points will take care of
+    build = _reference_family(problem.kernel, inputs, max(rank, _TUNING_RANK), outliers)
     while True:
-        features = reference_features(problem.kernel, inputs, rank)
-        exhausted = rank >= max_rank or features.rank < rank
-        if (exhausted and insist) or promising(scale * max(mean_gap(features, inputs), 0.0)):
-            yield read_reference(problem, features)
+        points = rank // _RESIDUAL_SHARE if isinstance(problem.kernel, Gaussian) else 0
+        features = build(rank - points)
+        exhausted = rank >= max_rank or features.rank < rank - points
+        # a first look at the sample, generous because it is one; then the gap itself
+        glance = 0.25 * problem.source.n_rows * max(mean_gap(features, inputs, outliers), 0.0)
+        if (exhausted and insist) or promising(problem.signal_variance * glance):
+            features, gap = _completed(problem, features, points)
+            if (exhausted and insist) or promising(problem.signal_variance * gap):
+                yield read_reference(problem, features)
         if exhausted:
             return
         rank = min(2 * rank, max_rank)
+
+
+@dataclass(frozen=True, eq=False)
+class _Residuals:
+    """What a map leaves of some rows: the sum of 1 - |psi|^2, and the rows it leaves most of."""
+
+    total: float
+    worst: Tensor  # (k,), decreasing
+    rows: Tensor  # (k, d) transformed inputs
+    keep: int
+
+    def __add__(self, other: _Residuals) -> _Residuals:
+        worst, rows = torch.cat([self.worst, other.worst]), torch.cat([self.rows, other.rows])
+        order = torch.argsort(worst, descending=True, stable=True)[: self.keep]
+        return _Residuals(self.total + other.total, worst[order], rows[order], self.keep)
+
+
+@torch.no_grad()
+def _completed(problem: Problem, features: FeatureMap, points: int) -> tuple[FeatureMap, float]:
+    """The map with up to ``points`` inducing points on the rows it explains least, and (a bound on) its trace gap at
+    unit variance."""
+    keep = max(_POINT_POOL * points, 1)
+
+    def task(chunk: Chunk) -> _Residuals:
+        inputs = problem.model.transform(chunk.X.double())
+        lost = (1.0 - features(inputs).square().sum(1)).clamp_min(0.0)
+        order = torch.argsort(lost, descending=True, stable=True)[:keep]
+        return _Residuals(float(lost.sum()), lost[order], inputs[order], keep)
+
+    left = problem.engine.fold(task, problem.source, features.rank)
+    if not isinstance(features, MercerMap) or points == 0:
+        return features, left.total
+    chosen = residual_points(features, left.rows, points, _WORTH_A_POINT * left.total / problem.source.n_rows)
+    if len(chosen) == 0:
+        return features, left.total
+    gained = float((1.0 - features(chosen).square().sum(1)).clamp_min(0.0).sum())
+    return ResidualMap(features, chosen), max(left.total - gained, 0.0)
 
 
 def certify_through(reference: Reference, rank: int | None = None) -> Certificate:

@@ -13,10 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from certgp.guarantees import RankCurve
 from certgp.report.style import BLACK, BLUE, GREEN, SKY, SMALL, VERMILION, new_figure, save_figure, tidy
 from certgp.training import History
 
-__all__ = ["plot_curves", "plot_history", "plot_surface", "save_figure"]
+__all__ = ["plot_curves", "plot_history", "plot_rank_curve", "plot_surface", "save_figure"]
 Array = NDArray[np.float64]
 
 
@@ -120,6 +121,31 @@ def plot_history(history: History) -> Figure:
     tidy(right, "by time", "seconds")
     for panel in (left, right):
         panel.grid(color=BLACK, alpha=0.12, lw=0.5)
+    return figure
+
+
+def plot_rank_curve(curve: RankCurve) -> Figure:
+    """Evidence per row against the rank and, where they exist, the bound on the KL divergence and the held-out NLPD."""
+    extra = [
+        ("KL bound per row", None if curve.kl_bound is None else curve.kl_bound / curve.n_rows, VERMILION),
+        ("held-out NLPD", curve.nlpd, GREEN),
+    ]
+    shown = [(title, values, colour) for title, values, colour in extra if values is not None]
+    figure = new_figure(height=0.6 + 2.0 * (1 + len(shown)))
+    panels = figure.subplots(1 + len(shown), 1, sharex=True, squeeze=False)[:, 0]
+    panels[0].plot(curve.ranks, curve.log_evidence / curve.n_rows, color=BLUE, lw=1.4, label="low-rank model")
+    if curve.elbo is not None:
+        panels[0].plot(curve.ranks, curve.elbo / curve.n_rows, color=SKY, lw=1.2, ls="--", label="ELBO")
+        top = float(curve.log_evidence.max()) / curve.n_rows
+        panels[0].set_ylim(top - 3.0, top + 0.2)  # the ELBO of a tiny rank would use up the scale
+    panels[0].legend(fontsize=SMALL, frameon=False)
+    tidy(panels[0], "log evidence per row")
+    for panel, (title, values, colour) in zip(panels[1:], shown, strict=True):
+        panel.plot(curve.ranks, values, color=colour, lw=1.4)
+        tidy(panel, title)
+    if curve.kl_bound is not None:
+        panels[1].set_yscale("log")
+    panels[-1].set_xlabel("rank", fontsize=SMALL + 1)
     return figure
 
 

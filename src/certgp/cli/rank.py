@@ -1,0 +1,123 @@
+"""certgp rank: how many features a table needs."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from certgp.cli.arguments import DATA_HELP, add_command, fraction, positive_int, positive_number, seed
+from certgp.cli.fit import input_and_target_columns, split_rows, target_column
+from certgp.cli.models import KERNELS, build_model, check_model_options
+from certgp.cli.output import Console, aligned, table
+
+if TYPE_CHECKING:
+    from certgp.cli.arguments import Commands
+    from certgp.guarantees import RankCurve
+
+METHODS = ("mercer", "fourier", "sparse")
+_EXAMPLES = """\
+  certgp rank train.csv --target price
+  certgp rank train.csv --target price --tolerance 1e-4 --max-rank 400 --plot ranks.png
+"""
+
+
+def add_parser(commands: Commands) -> None:
+    """Declare the command and its options."""
+    summary = "show what each rank gives: evidence, guarantee and held-out score, from one fit"
+    parser = add_command(commands, "rank", summary, _EXAMPLES, run)
+    parser.add_argument("data", nargs="+", metavar="DATA", help=DATA_HELP)
+    parser.add_argument("--target", metavar="COL", help="column to predict; .npz files have a default, y")
+    parser.add_argument("--method", choices=METHODS, default="mercer", help="kind of model (default: mercer)")
+    parser.add_argument("--kernel", choices=KERNELS, default="gaussian", help="covariance function (default: gaussian)")
+    parser.add_argument("--max-rank", metavar="N", type=positive_int, default=200, help="largest rank (default: 200)")
+    parser.add_argument(
+        "--tolerance",
+        metavar="T",
+        type=positive_number,
+        default=1e-3,
+        help="certified KL divergence per row that counts as close to the exact GP (default: 0.001)",
+    )
+    parser.add_argument("--max-iter", metavar="N", type=positive_int, help="most iterations of the fit")
+    parser.add_argument("--seed", metavar="S", type=seed, default=0, help="seed of all random choices (default: 0)")
+    parser.add_argument(
+        "--drop", metavar="COL", action="append", default=[], help="column to leave out; may be repeated"
+    )
+    parser.add_argument(
+        "--test-fraction",
+        metavar="F",
+        type=fraction,
+        default=0.1,
+        help="share of the rows to score each rank on (default: 0.1)",
+    )
+    parser.add_argument("--plot", metavar="FILE", type=Path, help="draw the curve")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Fit once at the largest rank, then read every smaller one off the same matrices."""
+    check_model_options(arguments.method, arguments.kernel, arguments.max_rank)
+    console.status("starting")
+    from certgp.data.tables import check_writable, open_table
+    from certgp.estimators import fit_named
+    from certgp.estimators.naming import named_rows
+
+    if arguments.plot is not None:
+        check_writable(arguments.plot, endings=())
+    files = open_table(arguments.data)
+    target = target_column(arguments.target, files)
+    inputs, y = files.read(input_and_target_columns(arguments.drop, target, files)).split(target)
+    train, test = split_rows(len(y), arguments.test_fraction, arguments.seed)
+    model = build_model(
+        arguments.method, arguments.kernel, arguments.max_rank, arguments.seed, [console.iteration], arguments.max_iter
+    )
+    started = time.perf_counter()
+    fit_named(model, inputs.values[train], y[train], inputs.names, target)
+    held_out = (named_rows(inputs.values[test], inputs.names), y[test]) if len(test) else ()
+    curve = model.rank_curve(*held_out)
+    if arguments.plot is not None:
+        from certgp.report.plots import plot_rank_curve, save_figure
+
+        save_figure(plot_rank_curve(curve), arguments.plot)
+    fields = _fields(curve, arguments) | {"n_rows": len(train), "seconds": time.perf_counter() - started}
+    console.result(fields, _text(curve, arguments, len(train)))
+
+
+def _fields(curve: RankCurve, arguments: argparse.Namespace) -> dict[str, object]:
+    """The curve for machines."""
+    arrays = {"elbo": curve.elbo, "kl_bound": curve.kl_bound, "nlpd": curve.nlpd}
+    return {
+        "command": "rank",
+        "method": arguments.method,
+        "tolerance": arguments.tolerance,
+        "smallest_certified_rank": curve.smallest(arguments.tolerance),
+        "best_nlpd_rank": None if curve.nlpd is None else int(curve.ranks[curve.nlpd.argmin()]),
+        "ranks": curve.ranks.tolist(),
+        "log_evidence": curve.log_evidence.tolist(),
+    } | {name: None if array is None else array.tolist() for name, array in arrays.items()}
+
+
+def _text(curve: RankCurve, arguments: argparse.Namespace, n_rows: int) -> str:
+    """The curve at doubling ranks for people."""
+    last = len(curve.ranks) - 1
+    shown = sorted({min(2**k - 1, last) for k in range(last.bit_length() + 1)} | {last})
+    header = ["rank", "log evidence / row"]
+    header += ["KL bound / row"] if curve.kl_bound is not None else []
+    header += ["held-out NLPD"] if curve.nlpd is not None else []
+    rows = []
+    for i in shown:
+        cells = [str(curve.ranks[i]), f"{curve.log_evidence[i] / n_rows:.4f}"]
+        cells += [f"{curve.kl_bound[i] / n_rows:.3g}"] if curve.kl_bound is not None else []
+        rows.append([*cells, *([f"{curve.nlpd[i]:.4f}"] if curve.nlpd is not None else [])])
+    smallest = curve.smallest(arguments.tolerance)
+    missing = (
+        "none: the features are certified through a reference only, after a fit"
+        if curve.kl_bound is None
+        else (f"none up to {curve.ranks[-1]}; raise --max-rank or --tolerance")
+    )
+    facts = [
+        ("certified", f"rank {smallest} has KL per row <= {arguments.tolerance:g}" if smallest is not None else missing)
+    ]
+    if curve.nlpd is not None:
+        facts.append(("predicts best", f"rank {curve.ranks[curve.nlpd.argmin()]} on the held-out rows"))
+    return "\n".join([table(header, rows), "", aligned(facts)])

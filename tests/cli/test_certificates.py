@@ -1,0 +1,92 @@
+"""certgp certify and certgp rank from end to end."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from cli_cases import rows, write
+
+
+def test_certify_shows_what_was_saved(certgp, model):
+    shown = certgp("certify", model)
+    assert shown.code == 0
+    assert "KL(exact || model)" in shown.out
+    assert "nats per training row" in shown.out
+    saved = json.loads(certgp("certify", model, "--json").out)
+    assert saved["theorem"].startswith("K2")
+    assert saved["kl"][0] <= saved["kl"][1]
+
+
+def test_certify_bounds_every_prediction(certgp, model, tmp_path):
+    new = write(tmp_path / "new.csv", rows(9, seed=1))
+    own = json.loads(certgp("certify", model, new, "--json").out)
+    assert len(own["mean_error"]) == len(own["variance_upper"]) == 9
+    train = write(tmp_path / "train.csv", rows())
+    sharper = json.loads(certgp("certify", model, new, "--train", train, "--tol", "0.001", "--json").out)
+    assert max(sharper["mean_error"]) < max(own["mean_error"])
+    assert sharper["theorem"].startswith("R1")
+    assert sharper["evidence"]["mean_resolution"] <= 0.001
+
+
+def test_fourier_models_are_certified_when_fitted(certgp, train):
+    out = ["--method", "fourier", "--rank", "20", "--out", "f.model"]
+    fitted = json.loads(certgp("fit", train, "--target", "price", *out, "--json").out)
+    again = json.loads(certgp("certify", "f.model", "--json").out)
+    assert again["kl"] == fitted["certificate"]["kl"]
+    assert again["theorem"].startswith("R1")
+
+
+def test_exact_solve_asks_first(certgp, model, tmp_path):
+    train, new = write(tmp_path / "train.csv", rows()), write(tmp_path / "new.csv", rows(5, seed=1))
+    solve = ["--train", train, "--tol", "1e-7", "--reference-rank", "20", "--exact-solve"]
+    assert "add --yes" in certgp("certify", model, new, *solve).err
+    shown = certgp("certify", model, new, *solve, "--yes")
+    assert shown.code == 0
+    assert "products with the 80 x 80 kernel matrix" in shown.err
+    assert "C1 (conjugate gradients)" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tol", "0.1"], "--tol reads the training rows again; give them with --train FILE"),
+        (["--delta", "0.1"], "--delta reads the training rows again"),
+        (["--train", "train.csv", "--exact-solve"], "--exact-solve needs --tol and DATA"),
+        (["--tol", "0"], "--tol: must be positive and finite, found '0'"),
+        (["--train", "other.csv", "--tol", "1"], "have no column 'price'"),
+        (["--train", "changed.csv", "--tol", "1"], "not the ones the model was conditioned on"),
+    ],
+)
+def test_bad_certify_commands(certgp, model, train, tmp_path, arguments, message):
+    write(tmp_path / "other.csv", rows(), ("a", "b", "cost"))
+    write(tmp_path / "changed.csv", rows(seed=5))
+    assert message in certgp("certify", model, *arguments).error()
+
+
+def test_rank_reads_every_rank_off_one_fit(certgp, train, tmp_path):
+    options = ["--target", "price", "--max-rank", "25", "--max-iter", "20"]
+    curve = json.loads(certgp("rank", train, *options, "--json", "--plot", "curve.png").out)
+    assert curve["ranks"] == list(range(1, 26))
+    assert len(curve["nlpd"]) == len(curve["kl_bound"]) == 25
+    assert (np.diff(curve["kl_bound"]) <= 0).all()
+    assert (tmp_path / "curve.png").stat().st_size > 1000
+    shown = certgp("rank", train, *options, "--tolerance", "0.5")
+    assert "KL bound / row" in shown.out
+    assert "predicts best" in shown.out
+
+
+def test_rank_of_fourier_features_has_no_bound(certgp, train):
+    shown = certgp("rank", train, "--target", "price", "--method", "fourier", "--max-rank", "12", "--max-iter", "5")
+    assert "through a reference only" in shown.out
+
+
+def test_fit_with_automatic_rank(certgp, train):
+    fitted = json.loads(
+        certgp(
+            "fit", train, "--target", "price", "--rank", "auto", "--tolerance", "0.01", "--out", "a.model", "--json"
+        ).out
+    )
+    assert fitted["rank"] < 80
+    assert fitted["certificate"]["kl"][1] <= 0.01 * 80

@@ -1,0 +1,214 @@
+"""certify() and rank_curve() of estimators: routes, what is remembered, what is refused."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import certgp
+from certgp.errors import InvalidInputError, NotCertifiableError
+from certgp.guarantees import Certificate, CostEstimate
+
+FIXED = {"length_scale": 0.8, "noise_variance": 0.05, "signal_variance": 1.0, "optimize": False, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    y = 3.0 * np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(300)
+    return X, y, rng.standard_normal((20, 3))
+
+
+@pytest.fixture(scope="module")
+def exact(data) -> certgp.ExactGP:
+    X, y, _ = data
+    return certgp.ExactGP(**{k: v for k, v in FIXED.items() if k != "random_state"}).fit(X, y)
+
+
+@pytest.fixture
+def weak(data) -> certgp.MercerGP:
+    X, y, _ = data
+    return certgp.MercerGP(30, projection=None, **FIXED).fit(X, y)
+
+
+def holds(certificate: Certificate, gp, exact, X_new) -> bool:
+    mean, std = exact.predict(X_new, return_std=True, include_noise=False)
+    error = np.abs(gp.predict(X_new) - mean)
+    inside = (certificate.mean_error_lower - 1e-9 <= error) & (error <= certificate.mean_error + 1e-9)
+    bracket = (certificate.variance_lower - 1e-9 <= std**2) & (std**2 <= certificate.variance_upper + 1e-9)
+    return bool(inside.all() and bracket.all())
+
+
+def test_reference_doubles_until_the_tolerance_is_met(weak):
+    certificate = weak.certify(tol=1e-3)
+    assert certificate.kl.half_width <= 1e-3 * 300 * 1.01
+    assert certificate.evidence["reference_rank"] > 60
+    limited = weak.certify(tol=1e-9, max_reference_rank=80)
+    assert limited.evidence["reference_rank"] <= 80
+
+
+def test_predictions_are_certified_to_a_tolerance(weak, exact, data):
+    certificate = weak.certify(data[2], tol=0.1, max_reference_rank=1600)
+    assert certificate.evidence["mean_resolution"] <= 0.1
+    assert certificate.notes == ()
+    assert holds(certificate, weak, exact, data[2])
+    assert certificate.predictive_kl.interval.lower <= certificate.predictive_kl.interval.upper
+    assert certificate.predictive_kl.with_probability(0.1) == pytest.approx(
+        10 * certificate.predictive_kl.interval.upper
+    )
+
+
+def test_a_missed_tolerance_says_what_would_help(weak, data):
+    certificate = weak.certify(data[2], tol=1e-6, max_reference_rank=60)
+    assert "not to tol=1e-06: raise max_reference_rank, or pass exact_solve=True" in certificate.notes[0]
+    assert "note" in str(certificate)
+
+
+def test_conjugate_gradients_reach_what_a_reference_cannot(weak, exact, data, capsys):
+    certificate = weak.certify(data[2], tol=1e-4, reference_rank=60, exact_solve=True)
+    assert "products with the 300 x 300 kernel matrix" in capsys.readouterr().err
+    assert certificate.evidence["mean_resolution"] <= 1e-4
+    assert "C1" in certificate.theorem
+    assert holds(certificate, weak, exact, data[2])
+
+
+def test_the_cost_is_shown_before_and_may_be_declined(weak, data):
+    asked: list[CostEstimate] = []
+    certificate = weak.certify(data[2], tol=1e-4, reference_rank=60, exact_solve=lambda cost: bool(asked.append(cost)))
+    assert asked[0].products > 0
+    assert asked[0].seconds > 0
+    assert "declined" in certificate.notes[0]
+    assert "C1" not in certificate.theorem
+
+
+def test_statistical_tightening_narrows_a_wide_interval(weak, exact, data):
+    wide = weak.certify(reference_rank=300)
+    tight = weak.certify(reference_rank=300, delta=0.01)
+    assert tight.confidence == 0.99
+    assert tight.kl.half_width < 0.5 * wide.kl.half_width
+    assert tight.theorem.startswith("R2")
+    assert weak.certify().confidence == 1.0  # only what is certain is remembered
+    truth = weak.certify(reference_rank=1500)
+    assert tight.kl.lower <= truth.kl.upper
+    assert truth.kl.lower <= tight.kl.upper
+    with pytest.raises(InvalidInputError, match="probes must exceed"):
+        weak.certify(reference_rank=300, delta=0.01, probes=5)
+
+
+def test_certify_without_arguments_returns_the_tightest_that_is_known(weak):
+    own = weak.certify()
+    sharp = weak.certify(reference_rank=800)
+    assert sharp.kl.upper < own.kl.upper
+    assert weak.certify().kl == sharp.kl
+    weak.certify(reference_rank=5)
+    assert weak.certify().kl == sharp.kl
+
+
+def test_certificates_are_saved_and_forgotten_when_rows_are_added(data, tmp_path):
+    X, y, X_new = data
+    gp = certgp.FourierGP(40, winsorize=False, **FIXED).fit(X, y)
+    certificate = gp.certify(X_new, reference_rank=300)
+    gp.save(tmp_path / "m")
+    again = certgp.load(tmp_path / "m")
+    saved = again.certify()
+    assert saved.kl == certificate.kl
+    assert saved.mean_error is None
+    assert "P1" not in saved.theorem
+    with pytest.raises(NotCertifiableError, match="rows="):
+        again.certify(X_new)
+    assert again.certify(X_new, reference_rank=300, rows=(X, y)).mean_error == pytest.approx(certificate.mean_error)
+    again.partial_fit(X[:5], y[:5])
+    with pytest.raises(NotCertifiableError, match="rows="):
+        again.certify()
+
+
+def test_certificate_survives_json(weak, data):
+    certificate = weak.certify(data[2], reference_rank=100)
+    again = Certificate.from_dict(json.loads(json.dumps(certificate.to_dict())))
+    assert str(again) == str(certificate)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tol": 0.0}, "tol must be positive"),
+        ({"tol": -1.0}, "tol must be positive"),
+        ({"delta": 0.0}, "delta must lie strictly between 0 and 1"),
+        ({"delta": 1.0}, "delta must lie strictly between 0 and 1"),
+        ({"max_reference_rank": 0}, "max_reference_rank must be a whole number"),
+        ({"probes": 2.5}, "probes must be a whole number"),
+        ({"exact_solve": True}, "exact_solve needs tol"),
+        ({"exact_solve": True, "tol": 0.1}, r"pass the rows to predict"),
+        ({"exact_solve": "yes", "tol": 0.1}, "exact_solve must be True, False or a function"),
+    ],
+)
+def test_nonsense_is_refused(weak, options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        weak.certify(**options)
+
+
+def test_changed_rows_are_noticed(weak, data):
+    X, y, _ = data
+    with pytest.raises(NotCertifiableError, match="not the ones the model was conditioned on"):
+        weak.certify(reference_rank=50, rows=(X, y + 1.0))
+
+
+# -------------------- rank curve
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "ranks"),
+    [
+        (certgp.MercerGP, {"projection": None}, (1, 9, 40)),
+        (certgp.MercerGP, {"projection": None, "variance": "lowrank"}, (3, 40)),
+        (certgp.FourierGP, {"winsorize": True}, (2, 10, 40)),
+    ],
+)
+def test_rank_curve_equals_separate_models(data, model, options, ranks):
+    X, y, X_new = data
+    y_new = np.sin(X_new[:, 0])
+    gp = model(40, **options, **FIXED).fit(X, y)
+    curve = gp.rank_curve(X_new, y_new)
+    for rank in ranks:
+        gp._process = certgp.estimators.automatic_rank.truncated(gp._process, rank) if rank < 40 else gp._process
+        at = int(np.flatnonzero(curve.ranks == rank)[0])
+        assert curve.log_evidence[at] == pytest.approx(gp.log_marginal_likelihood(), rel=1e-9)
+        assert curve.nlpd[at] == pytest.approx(gp.nlpd(X_new, y_new), rel=1e-9)
+        gp = model(40, **options, **FIXED).fit(X, y)
+
+
+def test_truncated_models_are_fits_of_that_rank(data):
+    X, y, X_new = data
+    big = certgp.MercerGP(40, projection=None, **FIXED).fit(X, y)
+    big._process = certgp.estimators.automatic_rank.truncated(big._process, 12)
+    small = certgp.MercerGP(12, projection=None, **FIXED).fit(X, y)
+    np.testing.assert_allclose(big.predict(X_new), small.predict(X_new), rtol=1e-9)
+    sparse = certgp.SparseGP(20, inducing=X[:20], **FIXED).fit(X, y)
+    sparse._process = certgp.estimators.automatic_rank.truncated(sparse._process, 7)
+    fewer = certgp.SparseGP(7, inducing=X[:7], **FIXED).fit(X, y)
+    np.testing.assert_allclose(sparse.predict(X_new), fewer.predict(X_new), rtol=1e-6)
+
+
+def test_rank_curve_names_the_smallest_rank_and_refuses_half_of_the_rows(data):
+    X, y, X_new = data
+    gp = certgp.MercerGP(200, projection=None, **FIXED | {"length_scale": 2.0}).fit(X, y)
+    curve = gp.rank_curve()
+    assert curve.nlpd is None
+    rank = curve.smallest(1e-2)
+    assert curve.kl_bound[rank - 1] <= 1e-2 * 300 < curve.kl_bound[rank - 2]
+    assert curve.smallest(1e-300) is None
+    with pytest.raises(InvalidInputError, match="X and y together"):
+        gp.rank_curve(X_new)
+
+
+def test_fourier_models_are_certified_by_default(data, exact):
+    X, y, X_new = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gp = certgp.FourierGP(60, winsorize=False, **FIXED).fit(X, y)
+        certificate = gp.certify(X_new)
+    assert holds(certificate, gp, exact, X_new)

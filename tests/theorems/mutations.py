@@ -1,0 +1,84 @@
+"""Weakened versions of each theorem's implementation: a factor dropped or a term removed in the source itself."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from dataclasses import dataclass
+from importlib import import_module
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """Replace ``old`` by ``new`` in a module; the soundness check of ``theorem`` must then fail."""
+
+    theorem: str
+    module: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.theorem}: {self.old} -> {self.new}"
+
+
+GUARANTEES = "certgp.guarantees."
+MUTATIONS = [
+    Mutation("B1", GUARANTEES + "dense", "0.5 * (trace + one_sided * n)", "0.5 * trace"),
+    Mutation("B1+", GUARANTEES + "dense", "n * math.log1p(one_sided)", "0.0"),
+    Mutation("B2", GUARANTEES + "dense", "bound2=two_sided * n", "bound2=0.4 * two_sided * n"),
+    Mutation(
+        "B2+", GUARANTEES + "dense", "0.5 * n * float(log_excess(spectral", "0.49 * n * float(log_excess(spectral"
+    ),
+    Mutation("B3", GUARANTEES + "dense", " + one_sided * s2 * n", ""),
+    Mutation("B3", GUARANTEES + "dense", "(1.0 - one_sided) * np.trace", "np.trace"),
+    Mutation("S1", GUARANTEES + "sandwich", "twice = 2.0 *", "twice = 1.9 *"),
+    Mutation("K1", GUARANTEES + "dominated", "0.5 * gap / noise_variance", "0.25 * gap / noise_variance"),
+    Mutation("K2", GUARANTEES + "dominated", "0.5 * float(log_excess", "0.49 * float(log_excess"),
+    Mutation("E1", "certgp.gp.evidence", " / (2.0 * noise_variance)", " / (4.0 * noise_variance)"),
+    Mutation("E2", "certgp.gp.evidence", "quadratic_noise=inflated", "quadratic_noise=noise_variance"),
+    Mutation("R1", GUARANTEES + "reference", "0.5 * self.trace_gap", "0.4 * self.trace_gap"),
+    Mutation(
+        "P1", GUARANTEES + "pointwise", "sf2, self._noise_variance) + (lost", "sf2, self._noise_variance) * 0.0 + (lost"
+    ),
+    Mutation("P1", GUARANTEES + "pointwise", "(lost * tau).sqrt()", "0.0 * (lost * tau).sqrt()"),
+    Mutation(
+        "P1",
+        GUARANTEES + "pointwise",
+        "math.sqrt(max(residual, 0.0)) / noise",
+        "0.3 * math.sqrt(max(residual, 0.0)) / noise",
+    ),
+    Mutation("P1 variance", GUARANTEES + "pointwise", " + c_norm * math.sqrt(tau)", ""),
+    Mutation("P1 variance", GUARANTEES + "pointwise", "(lost.sqrt() + c_norm", "(0.0 * lost.sqrt() + c_norm"),
+    Mutation("P2", GUARANTEES + "predictive", "0.5 * (gap + reference.trace_gap) / s2", "0.0"),
+    Mutation("P3", GUARANTEES + "sandwich", "np.sqrt(2.0 * gamma * v)", "np.sqrt(1.9 * gamma * v)"),
+    Mutation("C1", GUARANTEES + "exact_solve", "explained * solution.residual", "0.4 * explained * solution.residual"),
+    Mutation("P4", GUARANTEES + "exact_solve", "lost + accumulation_slack", "0.4 * lost + accumulation_slack"),
+    Mutation("D1", "certgp.kernels.mercer", "one_minus_q = 2.0 / (w", "one_minus_q = 2.1 / (w"),
+    Mutation("D2", "certgp.features.nystrom", "cholesky(kzz +", "cholesky(0.9 * kzz +"),
+    Mutation("D3", "certgp.features.data_mercer", "return vectors.flip(1)", "return 1.1 * vectors.flip(1)"),
+    Mutation("D4", "certgp.features.residual", " - self._base_at_points @ Psi.mT", ""),
+    Mutation("D4", "certgp.features.residual", "cholesky(R + _JITTER", "cholesky(0.9 * R + _JITTER"),
+    Mutation("R2", GUARANTEES + "statistical", "0.5 * high**2)", "0.0 * high**2)"),
+    Mutation("R2", GUARANTEES + "statistical", "half = 2.0 * frobenius * (math.sqrt(x / t) + x / t)", "half = 0.0"),
+    Mutation("M1", GUARANTEES + "mercer_rank", "min(chebyshev, cantelli, bernstein, tail / delta, 1.0)", "tail"),
+    Mutation("F1", GUARANTEES + "fourier_rank", "8.0 / 3.0 * error**-2 * mass", "8.0 / 3.0 * mass"),
+]
+
+
+def apply(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the weakened functions and classes in the place of the originals, wherever a module holds them."""
+    original = import_module(mutation.module)
+    source = inspect.getsource(original)
+    assert source.count(mutation.old) == 1, f"{mutation} does not fit the source"
+    weakened = types.ModuleType(mutation.module)
+    exec(compile(source.replace(mutation.old, mutation.new), original.__file__, "exec"), weakened.__dict__)
+    own = {
+        name: value for name, value in vars(original).items() if getattr(value, "__module__", None) == mutation.module
+    }
+    for module in list(sys.modules.values()):
+        for name, value in list(vars(module).items()) if isinstance(module, types.ModuleType) else []:
+            if name in own and value is own[name]:
+                monkeypatch.setattr(module, name, vars(weakened)[name])

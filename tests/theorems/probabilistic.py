@@ -1,0 +1,88 @@
+"""Checks of statements that hold with a stated probability: failures over seeds against a binomial law."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from scipy.stats import binomtest
+
+import certgp.guarantees as g
+from certgp.data import Chunk, ChunkSource
+from certgp.engines import LocalEngine
+from certgp.features import FeatureMap, FourierMap, MercerMap
+from certgp.features.spectral import iid_design
+from certgp.gp import LowRankModel
+from certgp.guarantees.mercer_rank import trace_quantile
+from certgp.kernels import Gaussian
+from certgp.transforms import Identity
+
+
+def plausible(failures: int, trials: int, delta: float) -> bool:
+    """Could this many failures come from a failure rate of at most delta?"""
+    return bool(binomtest(failures, trials, delta, alternative="greater").pvalue > 1e-3)
+
+
+def dense_kl(kernel: Gaussian, features: FeatureMap, X: torch.Tensor, noise: float) -> float:
+    with torch.no_grad():
+        K, phi = kernel(X, X).numpy(), features(X).numpy()
+    eye = noise * np.eye(len(K))
+    return g.gaussian_kl(K + eye, phi @ phi.T + eye)
+
+
+def statistical_tightening(trials: int = 25, delta: float = 0.2) -> bool:
+    """R2: the tightened interval holds the dense divergence, for a Fourier model and for the reference itself."""
+    rng = np.random.default_rng(1)
+    X = torch.from_numpy(rng.standard_normal((120, 3)))
+    kernel, noise = Gaussian(np.full(3, 1.0)), 0.05
+    weak, strong = MercerMap(kernel, np.ones(3), 40), MercerMap(kernel, np.ones(3), 250)
+    fourier = FourierMap(kernel, iid_design(kernel, 30, 3, rng))
+    pairs = [(weak, weak), (fourier, weak), (fourier, strong)]
+    return all(_tightening_holds(kernel, model, map_, X, noise, trials, delta) for model, map_ in pairs)
+
+
+def _tightening_holds(
+    kernel: Gaussian, features: FeatureMap, map_: FeatureMap, X: torch.Tensor, noise: float, trials: int, delta: float
+) -> bool:
+    model = LowRankModel(Identity(X.shape[1]), features)
+    source = ChunkSource(Chunk(X, torch.zeros(len(X), dtype=torch.float64)))
+    reference = g.read_reference(g.Problem(model, 1.0, noise, source, LocalEngine()), map_)
+    rigorous, truth = g.certify_through(reference), dense_kl(kernel, features, X, noise)
+    wide = g.Interval(-math.inf, math.inf)  # so that the statistical interval is seen alone
+    plain = g.Certificate(wide, None, len(X), rigorous.theorem, rigorous.evidence, ())
+    failures = 0
+    for seed in range(trials):
+        tight = g.tighten(plain, reference, X, delta, 24, np.random.default_rng(seed))
+        failures += truth not in tight.kl
+    return plausible(failures, trials, delta)
+
+
+def rank_before_fitting(trials: int = 300, delta: float = 0.1) -> bool:
+    """M1: the mean trace gap of fresh rows stays below its quantile bound."""
+    failures, n, rank = 0, 60, 3
+    kernel = Gaussian(1.0 / (2.0 * math.pi))
+    features = MercerMap(kernel, [1.0 / 16.0], rank)
+    bound = trace_quantile(features.tail(), n, delta, "sharp")
+    for seed in range(trials):
+        X = torch.from_numpy(np.random.default_rng(seed).standard_normal((n, 1)) / 16.0)
+        with torch.no_grad():
+            failures += float((1.0 - features(X).square().sum(1)).mean()) > bound
+    return plausible(failures, trials, delta)
+
+
+def fourier_rank_suffices(trials: int = 10, delta: float = 0.05) -> bool:
+    """F1: plain random features of the stated rank meet KL <= epsilon N."""
+    X = np.random.default_rng(0).standard_normal((6, 1))
+    epsilon, noise, failures = 0.0001, 1.0, 0
+    bound = g.fourier_rank_bound(
+        X=X, length_scale=0.5, noise_variance=noise, epsilon=epsilon, delta=delta, method="plain"
+    )
+    kernel = Gaussian(0.5)
+    for seed in range(trials):
+        features = FourierMap(kernel, iid_design(kernel, bound.rank // 2, 1, np.random.default_rng(seed)))
+        failures += dense_kl(kernel, features, torch.from_numpy(X), noise) > epsilon * len(X)
+    return plausible(failures, trials, delta)
+
+
+CHECKS = {"R2": statistical_tightening, "M1": rank_before_fitting, "F1": fourier_rank_suffices}
