@@ -118,7 +118,8 @@ def train_minibatches(
         run.best_state = run.average.module.snapshot()
     while run.epoch < settings.epochs and run.reason is None:
         run.one_epoch(callbacks)
-        if checkpoint is not None and run.epoch % settings.refresh_every == 0:
+        # in between, the coming steps would depend on statistics that a checkpoint does not hold
+        if checkpoint is not None and (run.epoch % settings.refresh_every == 0 or run.epoch == settings.epochs):
             run.write(checkpoint)
     return run.finish()
 
