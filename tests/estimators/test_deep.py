@@ -61,12 +61,12 @@ def test_the_defaults_are_the_papers(cls):
 @pytest.mark.parametrize("training", ["running", "full", "paper"])
 @pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
 def test_every_way_of_training_learns(cls, training):
-    model = quick(cls, training=training, max_iter=40 if training == "full" else 12).fit(X, Y)
+    model = quick(cls, training=training, max_iter=40 if training == "full" else 12, learning_rate=0.01).fit(X, Y)
     assert model.score(NEW, SEEN) > 0.8
     assert model.nlpd(NEW, SEEN) < 0.6
     lower, upper = model.predict_interval(NEW, 0.9)
     assert np.mean((lower <= SEEN) & (upper >= SEEN)) > 0.75
-    assert model.n_iter_ == len(model.history_) >= 12
+    assert model.n_iter_ == len(model.history_) >= 8
 
 
 @every_deep
@@ -157,29 +157,30 @@ def test_few_rows_and_a_constant_target_are_fitted():
 
 @pytest.mark.parametrize("index_set", ["optimal", "box"])
 def test_mercer_heads_in_two_dimensions(index_set):
-    model = quick(DeepMercerGP, rank=20, embedding=2, index_set=index_set, max_iter=8).fit(X, Y)
+    model = quick(DeepMercerGP, rank=20, embedding=2, index_set=index_set, max_iter=6).fit(X, Y)
     assert model.rank_ == (20 if index_set == "optimal" else 16)
     assert model.score(NEW, SEEN) > 0.8
     assert model.kernel_.length_scale.shape == (2,)
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "matern12", "matern52"])
-@pytest.mark.parametrize("sampling", ["iid", "sobol"])
+@pytest.mark.parametrize(("kernel", "sampling"), [("gaussian", "iid"), ("matern12", "sobol"), ("matern52", "widened")])
 def test_fourier_heads(kernel, sampling):
-    model = quick(DeepFourierGP, kernel=kernel, sampling=sampling, rank=20, embedding=2, max_iter=8).fit(X, Y)
+    model = quick(DeepFourierGP, kernel=kernel, sampling=sampling, rank=20, embedding=2, max_iter=6).fit(X, Y)
     assert model.score(NEW, SEEN) > 0.8
     assert model.kernel_.name == kernel
 
 
 def test_elbo_and_kernel_objects():
-    model = quick(DeepMercerGP, objective="elbo", kernel=Gaussian(0.5), variance="lowrank", max_iter=8).fit(X, Y)
+    model = quick(DeepMercerGP, objective="elbo", kernel=Gaussian(0.5), variance="lowrank", learning_rate=0.01).fit(
+        X, Y
+    )
     assert model.score(NEW, SEEN) > 0.8
     text = refusal(DeepFourierGP, objective="elbo")
     assert_mentions(text, "objective='elbo'", "DeepFourierGP does not have", "use objective='marginal'")
 
 
 def test_no_hidden_layer_is_a_linear_projection():
-    model = quick(DeepMercerGP, hidden=(), max_iter=20).fit(X[:, :2], np.sin(X[:, 0] + X[:, 1]))
+    model = quick(DeepMercerGP, hidden=(), max_iter=12).fit(X[:, :2], np.sin(X[:, 0] + X[:, 1]))
     weights = model._process.model.transform.module[0].weight.detach().numpy()[0]
     assert weights[0] / weights[1] == pytest.approx(X[:, 0].std() / X[:, 1].std(), rel=0.2)  # standardised columns
 

@@ -32,7 +32,7 @@ _FEWEST_BATCHES, _SMALLEST_BATCH, _FEWEST_STEPS = 10, 32, 50
 class MinibatchSettings:
     """How the steps are made. The defaults were measured on several data sets (docs/deep.md)."""
 
-    epochs: int = 20
+    epochs: int = 40
     batch_size: int = 250
     learning_rate: float = 4e-3  # of the network
     head_learning_rate: float = 2e-2  # of log length-scales and log variances
