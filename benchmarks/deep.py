@@ -83,6 +83,8 @@ def run_cell(data: str, method: str, members: int, split: int, options) -> list[
         model.fit(X, y)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     cell = {"data": data, "method": method, "members": members, "split": split, "epochs": model.n_iter_}
+    held_out = [record.validation for record in model.history_.iterations if record.validation is not None]
+    cell["validation"] = min(held_out) if held_out else None  # of the held-out training rows, at the best epoch
     times = {"seconds": seconds, "cpu_seconds": cpu, "threads": torch.get_num_threads()}
     if method.startswith("dnn"):
         calibrated = cell | {"method": f"{method}-calibrated"} | scores(model, X_test, y_test) | times

@@ -6,8 +6,8 @@ import json
 import subprocess
 import sys
 
-ROWS, WIDTH = 200_000, 512
-LIMIT_MB = 200.0  # the activations of all rows in one layer have 410 MB in float32
+ROWS, WIDTH = 100_000, 512
+LIMIT_MB = 150.0  # the activations of all rows in one layer have 205 MB in float32, and a graph holds two such
 PROGRAM = f"""
 import json, resource
 import numpy as np, psutil, torch

@@ -80,7 +80,7 @@ def elevators(rows: int):
 def test_joint_training_beats_two_steps(cls, head):
     """Same network, rows, steps, averaging, held-out rows and calibration; only the likelihood differs. Two seeds."""
     X, y, new, seen = elevators(3000)
-    same = {"hidden": (64, 32), "max_iter": 16}
+    same = {"hidden": (32, 16), "max_iter": 16}
     joint = [cls(random_state=s, **same).fit(X, y).nlpd(new, seen) for s in range(2)]
     two_step = [TwoStepGP(head, calibrate=True, random_state=s, **same).fit(X, y).nlpd(new, seen) for s in range(2)]
     assert np.mean(joint) < np.mean(two_step)

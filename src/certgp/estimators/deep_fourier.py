@@ -64,7 +64,7 @@ class DeepFourierGP(DeepRegressor):
         noise_variance: float | None = None,
         optimize: bool = True,
         training: str = "running",
-        max_iter: int = 20,
+        max_iter: int = 40,
         batch_size: int = 250,
         learning_rate: float = 4e-3,
         shrinkage: float = 0.5,

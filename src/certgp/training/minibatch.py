@@ -32,7 +32,7 @@ _FEWEST_BATCHES, _SMALLEST_BATCH, _FEWEST_STEPS = 10, 32, 50
 class MinibatchSettings:
     """How the steps are made. The defaults were measured on several data sets (docs/deep.md)."""
 
-    epochs: int = 20
+    epochs: int = 40
     batch_size: int = 250
     learning_rate: float = 4e-3  # of the network
     head_learning_rate: float = 2e-2  # of log length-scales and log variances
@@ -118,7 +118,8 @@ def train_minibatches(
         run.best_state = run.average.module.snapshot()
     while run.epoch < settings.epochs and run.reason is None:
         run.one_epoch(callbacks)
-        if checkpoint is not None and run.epoch % settings.refresh_every == 0:
+        # in between, the coming steps would depend on statistics that a checkpoint does not hold
+        if checkpoint is not None and (run.epoch % settings.refresh_every == 0 or run.epoch == settings.epochs):
             run.write(checkpoint)
     return run.finish()
 

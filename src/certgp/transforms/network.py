@@ -14,7 +14,7 @@ from certgp.transforms.standardised import Standardised
 
 _VARIANCE_FLOOR = 1e-12  # of an output that does not vary: its derivative stays finite
 _FIRST_BIAS = 0.5
-_BLOCK_ROWS = 4096  # without gradients no more rows' activations than this are alive
+_BLOCK_ROWS = 1024  # without gradients no more rows' activations than this are alive
 
 
 class Network(Standardised):
@@ -46,7 +46,10 @@ class Network(Standardised):
     def raw(self, X: Tensor) -> Tensor:
         if self.training or torch.is_grad_enabled() or X.shape[0] <= _BLOCK_ROWS:
             return self._outputs(X)
-        return torch.cat([self._outputs(block) for block in torch.split(X, _BLOCK_ROWS)])
+        outputs = X.new_empty((X.shape[0], self._dimension))
+        for start in range(0, X.shape[0], _BLOCK_ROWS):
+            outputs[start : start + _BLOCK_ROWS] = self._outputs(X[start : start + _BLOCK_ROWS])
+        return outputs
 
     def _outputs(self, X: Tensor) -> Tensor:
         output: Tensor = self.module(X.to(next(self.module.parameters()).dtype))
