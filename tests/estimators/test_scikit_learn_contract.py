@@ -19,17 +19,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+from certgp import AutoGP
 from certgp.kernels import Gaussian, Matern52
 
 ARRAY_API_CHECK = "check_array_api_input"  # needs an environment variable before SciPy is imported: own test below
 
 
 def checks():
-    for cls in ALL:
-        for estimator, check in estimator_checks_generator(cls()):
+    models = [*(cls() for cls in ALL), AutoGP(rank=10, max_iter=10)]  # five fits each time: short ones
+    for model in models:
+        for estimator, check in estimator_checks_generator(model):
             name = getattr(check, "func", check).__name__
             if name != ARRAY_API_CHECK:
-                yield pytest.param(estimator, check, id=f"{cls.__name__}-{name}")
+                yield pytest.param(estimator, check, id=f"{type(model).__name__}-{name}")
 
 
 @pytest.mark.filterwarnings("ignore::certgp.errors.CertgpWarning")

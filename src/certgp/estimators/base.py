@@ -74,9 +74,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         fitted = Standardiser.fit(rows, target)
         unscaled = Standardiser.identity(rows.shape[1], fitted.ignored)
         self._standardiser = fitted if self.standardize else unscaled
+        self._range = (rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64))
         own = not self.calibrate or self._calibrates_itself
         self._process, outcome = (self._fit_process if own else self._fit_calibrated)(rows, target)
-        self._range = (rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64))
         self._box_in()
         self._publish(outcome)
         return self

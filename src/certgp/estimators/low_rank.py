@@ -177,6 +177,7 @@ class LowRankRegressor(GPRegressor):
             raise InvalidInputError("so_far() is for callbacks, while a fit runs; afterwards use the model itself")
         model = copy(self)
         model._unfinished, model._process = None, process
+        model._box_in()
         model._publish(replace(unoptimised(), converged=False, reason="the fit was still running"))
         return model
 

@@ -249,8 +249,8 @@ def _plain(value: Any) -> Any:
         return value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if isinstance(value, (list, tuple)) and all(isinstance(item, int) for item in value):
-        return list(value)  # widths of layers stay whole numbers
+    if isinstance(value, (list, tuple)) and all(isinstance(item, (int, str)) for item in value):
+        return list(value)  # widths of layers stay whole numbers, names stay names
     return np.asarray(value, dtype=np.float64).tolist()
 
 

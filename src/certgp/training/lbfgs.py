@@ -113,6 +113,7 @@ def minimise(
     objective.move_to(result.x)
     value = float(result.fun)
     if value >= _FAILED_VALUE:
+        objective.evaluate(result.x)  # where there is an error to show, this shows it
         reason = "the objective is not a finite number where the fit starts; give other starting values"
         return OptimisationResult(result.x, float("nan"), 0, False, reason, False, History())
     converged, reason = _verdict(result, recorder, budget or max_iter, tolerance)
