@@ -1,6 +1,7 @@
 """Accuracy on the benchmark data sets: NLPD, RMSE, coverage and seconds over splits, beside the paper's figures.
 
     python benchmarks/accuracy.py --data elevators protein --models mercer fourier sparse --ranks 100 --splits 5 --json
+    python benchmarks/accuracy.py --models auto --append cells.jsonl      (keeps finished cells, goes on after a stop)
 
 The splits are those of the paper's released code: ``train_test_split(X, y, test_size=0.1, random_state=s)``; X and y
 are standardised with the training part, so NLPD and RMSE are in the units of the paper's tables. Nothing is chosen on
@@ -16,6 +17,8 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -27,6 +30,7 @@ import certgp
 from certgp.data import load_dataset
 from certgp.errors import CertgpWarning
 
+KEYS = ("data", "model", "rank", "split", "seed")
 MODELS = {
     "mercer": lambda rank, seed: certgp.MercerGP(rank, random_state=seed),
     "mercer-marginal": lambda rank, seed: certgp.MercerGP(
@@ -35,6 +39,7 @@ MODELS = {
     "fourier": lambda rank, seed: certgp.FourierGP(rank, random_state=seed),
     "fourier-learned": lambda rank, seed: certgp.FourierGP(rank, learn_frequencies=True, random_state=seed),
     "sparse": lambda rank, seed: certgp.SparseGP(rank, random_state=seed),
+    "auto": lambda rank, seed: certgp.AutoGP(rank, random_state=seed),
 }
 PAPER_NAMES = {"mercer": "MGP", "mercer-marginal": "MGP", "fourier": "FGP", "fourier-learned": "FGP", "sparse": "SGPR"}
 
@@ -47,21 +52,24 @@ def standardised_split(name: str, split: int) -> tuple[np.ndarray, np.ndarray, n
     return (X - shift) / scale, (X_test - shift) / scale, (y - y.mean()) / y.std(), (y_test - y.mean()) / y.std()
 
 
-def run_cell(data: str, model: str, rank: int, split: int) -> dict[str, object]:
+def run_cell(data: str, model: str, rank: int, split: int, seed: int) -> dict[str, object]:
     X, X_test, y, y_test = standardised_split(data, split)
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertgpWarning)
-        gp = MODELS[model](rank, split).fit(X, y)
-    seconds = time.perf_counter() - started
-    prediction = gp.predict(X_test)
-    lower, upper = gp.predict_interval(X_test, 0.95)
+        gp = MODELS[model](rank, seed).fit(X, y)
+        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+        prediction = gp.predict(X_test)
+        lower, upper = gp.predict_interval(X_test, 0.95)
+        nlpd = gp.nlpd(X_test, y_test)
     return {
         "data": data,
         "model": model,
         "rank": rank,
         "split": split,
-        "nlpd": gp.nlpd(X_test, y_test),
+        "seed": seed,
+        "method": getattr(gp, "method_", model),
+        "nlpd": nlpd,
         "rmse": float(np.sqrt(np.mean((prediction - y_test) ** 2))),
         "max_error": float(np.abs(prediction - y_test).max()),
         "coverage95": float(np.mean((y_test >= lower) & (y_test <= upper))),
@@ -69,6 +77,9 @@ def run_cell(data: str, model: str, rank: int, split: int) -> dict[str, object]:
         "iterations": gp.n_iter_,
         "converged": gp.converged_,
         "seconds": seconds,
+        "cpu_seconds": cpu,
+        "threads": torch.get_num_threads(),
+        "trials": [asdict(trial) for trial in gp.trials_],
     }
 
 
@@ -92,12 +103,12 @@ def summaries(cells: list[dict[str, object]]) -> Iterator[dict[str, object]]:
         groups.setdefault((str(cell["data"]), str(cell["model"]), int(str(cell["rank"]))), []).append(cell)
     for (data, model, rank), group in groups.items():
         summary: dict[str, object] = {"data": data, "model": model, "rank": rank, "splits": len(group)}
-        for metric in ("nlpd", "rmse", "coverage95", "seconds"):
+        for metric in ("nlpd", "rmse", "coverage95", "seconds", "cpu_seconds"):
             values = [float(str(cell[metric])) for cell in group]
             summary[metric] = mean(values)
             summary[f"{metric}_sd"] = stdev(values) if len(values) > 1 else 0.0
         for metric in ("nlpd", "rmse"):
-            summary[f"paper_{metric}"] = paper.get((data, PAPER_NAMES[model], rank, metric), (None, None))[0]
+            summary[f"paper_{metric}"] = paper.get((data, PAPER_NAMES.get(model), rank, metric), (None, None))[0]
         yield summary
 
 
@@ -107,24 +118,34 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=["mercer", "fourier", "sparse"], choices=list(MODELS))
     parser.add_argument("--ranks", nargs="+", type=int, default=[100])
     parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--only", type=int, nargs="+", help="these splits instead of the first ones")
+    parser.add_argument(
+        "--seeds", type=int, nargs="+", default=[None], help="random_state (default: the split's number)"
+    )
+    parser.add_argument("--append", type=Path, help="JSON lines of finished cells, which are not run again")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    cells = []
-    for data in options.data:
-        for model in options.models:
-            for rank in options.ranks:
-                for split in range(options.splits):
-                    cell = run_cell(data, model, rank, split)
-                    cells.append(cell)
-                    print(
-                        f"{data} {model} r={rank} split {split}: NLPD {cell['nlpd']:.4f} RMSE {cell['rmse']:.4f} "
-                        f"max|e| {cell['max_error']:.2f} cover {cell['coverage95']:.3f} {cell['seconds']:.1f} s "
-                        f"({cell['iterations']} its)",
-                        file=sys.stderr,
-                        flush=True,
-                    )
+    cells = [json.loads(line) for line in options.append.open()] if options.append and options.append.exists() else []
+    known = {tuple(cell[key] for key in KEYS) for cell in cells}
+    wanted = product(options.data, options.models, options.ranks, options.only or range(options.splits), options.seeds)
+    for data, model, rank, split, seed in wanted:
+        chosen = split if seed is None else seed
+        if (data, model, rank, split, chosen) in known:
+            continue
+        cell = run_cell(data, model, rank, split, chosen)
+        cells.append(cell)
+        if options.append:
+            with options.append.open("a") as file:
+                file.write(json.dumps(cell) + "\n")
+        print(
+            f"{data} {model} r={rank} split {split} seed {chosen}: NLPD {cell['nlpd']:.4f} RMSE {cell['rmse']:.4f} "
+            f"max|e| {cell['max_error']:.2f} cover {cell['coverage95']:.3f} {cell['seconds']:.1f} s "
+            f"({cell['iterations']} its, {cell['method']})",
+            file=sys.stderr,
+            flush=True,
+        )
     if options.json:
         print(json.dumps({"cells": cells, "summary": list(summaries(cells))}, indent=1))
 
