@@ -141,7 +141,7 @@ class FourierGP(LowRankRegressor):
         rows: TrialRows,
         max_iter: int,
         rng: np.random.Generator,
-    ) -> tuple[list[Stage], list[Stage]]:
+    ) -> tuple[list[list[Stage]], list[Stage]]:
         """Stages of a trial on the subsample, and those of the fit itself. Frequencies are learned from a model that
         already fits; from a bad one they go astray.
         """
@@ -160,7 +160,8 @@ class FourierGP(LowRankRegressor):
         if self.learn_frequencies:
             trial.append(Stage(rows.learn, share, free))
         left = max_iter - sum(stage.max_iter for stage in trial)
-        return [stage for stage in trial if stage.max_iter], [Stage(source, left, None if share else begin)]
+        rounds = [[stage for stage in trial if stage.max_iter]] if share else []
+        return rounds, [Stage(source, left, None if share else begin)]
 
     def _starting_scales(self, kernel: Kernel, sample: Chunk) -> dict[str, Tensor]:
         """By name, the length-scales from which a fit may start: as given, or alike in all columns, or shorter in

@@ -268,10 +268,11 @@ class LowRankRegressor(GPRegressor):
         """
         if len(plan.candidates) == 1 and not alone:
             (only,) = plan.candidates
-            first = only.trial if rows.many else [replace(stage, source=source) for stage in only.trial]
+            first = [stage for stages in only.rounds for stage in stages]
+            first = first if rows.many else [replace(stage, source=source) for stage in first]
             return replace(plan, stages=[*first, *only.stages], candidates=()), None
-        if not plan.candidates:
-            return plan, None
+        if not any(candidate.rounds for candidate in plan.candidates):  # too few iterations to try anything
+            return replace(plan, candidates=()), None
 
         def begin(candidate: Candidate) -> None:
             self._unfinished = partial(self._condition, replace(plan, model=candidate.model), source)

@@ -27,8 +27,8 @@ _START_LENGTH_SCALE = 2.4  # eps = .3 in the paper's parametrisation
 _AUTO_DIMENSIONS = (4, 9)
 _INITIAL_ROWS = 10_000
 _FIRST_SHARE, _WARM_SHARE, _WARM_ROUNDS = (
-    0.15,
-    0.1,
+    0.12,
+    0.08,
     4,
 )  # of max_iter: start, rounds on the subsample; all rows get the rest
 
@@ -84,7 +84,7 @@ class MercerGP(LowRankRegressor):
         signal_variance: float | None = None,
         noise_variance: float | None = None,
         optimize: bool = True,
-        max_iter: int = 200,
+        max_iter: int = 300,
         standardize: bool = True,
         calibrate: bool = False,
         dtype: str = "float64",
@@ -165,17 +165,16 @@ class MercerGP(LowRankRegressor):
         rows: TrialRows,
         max_iter: int,
         rng: np.random.Generator,
-    ) -> tuple[list[Stage], list[Stage]]:
-        """Stages of a trial on the subsample, and those of the fit itself."""
-        warm = rows.learn if rows.many else source
+    ) -> tuple[list[list[Stage]], list[Stage]]:
+        """Two rounds of trials on the subsample, and the stages of the fit itself."""
         choose = partial(self._choose_indices, model, rank, rng)
-        first = Stage(rows.learn, round(_FIRST_SHARE * max_iter), partial(self._starting_scale, model, source, rng))
         share = round(_WARM_SHARE * max_iter)
-        trial = [first, Stage(rows.learn, share, partial(choose, rows.learn))]
-        middle = [Stage(warm, share, partial(choose, warm)) for _ in range(_WARM_ROUNDS - 1)]
-        left = max_iter - sum(stage.max_iter for stage in (*trial, *middle))
+        again = Stage(rows.learn, share, partial(choose, rows.learn))
+        first = Stage(rows.learn, round(_FIRST_SHARE * max_iter), partial(self._starting_scale, model, source, rng))
+        rounds = [_worthwhile([first, again]), _worthwhile([again] * (_WARM_ROUNDS - 1))]
+        left = max_iter - sum(stage.max_iter for stages in rounds for stage in stages)
         last = [Stage(source, part, partial(choose, source)) for part in (left // 2, left - left // 2)]
-        return _worthwhile(trial), _worthwhile([*middle, *last])
+        return [stages for stages in rounds if stages], _worthwhile(last)
 
     def _choose_indices(self, model: LowRankModel, rank: int, rng: np.random.Generator, source: RowSource) -> None:
         if self.index_set == "greedy":

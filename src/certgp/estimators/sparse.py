@@ -127,12 +127,12 @@ class SparseGP(LowRankRegressor):
             features = NystromMap(start.kernel, points, jitter=self.jitter, learn_inducing=self.learn_inducing)
             model = LowRankModel(Identity(source.n_columns), features)
             scan = partial(self._starting_scale, model, source, rng)
-            trial = Stage(rows.learn, trial_share, scan) if trial_share else None
+            rounds = [[Stage(rows.learn, trial_share, scan)]] if trial_share else []
             stages = [
                 *([Stage(rows.learn, warm_share)] if warm_share else []),
-                Stage(source, max_iter - trial_share - warm_share, None if trial else scan),
+                Stage(source, max_iter - trial_share - warm_share, None if rounds else scan),
             ]
-            candidates.append(Candidate(name, model, [trial] if trial else [], stages))
+            candidates.append(Candidate(name, model, rounds, stages))
         return Plan.of(candidates, start)
 
     def _starting_points(

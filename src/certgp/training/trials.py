@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,11 +17,11 @@ from certgp.training.schedule import Stage, run_stages
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A model at its starting values, the cheap stages by which it is judged, and those that train it further."""
+    """A model at its starting values, rounds of cheap stages by which it is judged, and the stages that follow."""
 
     name: str
     model: LowRankModel
-    trial: Sequence[Stage]
+    rounds: Sequence[Sequence[Stage]]
     stages: Sequence[Stage]
 
 
@@ -53,23 +54,48 @@ def try_candidates(
     callbacks: Sequence[Callback] = (),
     log: EvaluationLog | None = None,
 ) -> TrialsResult:
-    """Run the trial stages of every candidate, each announced by ``begin``, and keep the one with the lowest score.
+    """Run the candidates, each announced by ``begin``, round by round; after each, the worse half drops out.
 
     The score is taken on rows that the trials do not see: objectives alone would favour candidates with more
     parameters (measured: docs/benchmarks.md). A callback that stops the fit ends the trials with the best so far.
     """
-    best: tuple[Candidate, OptimisationResult] | None = None
-    trials: list[Trial] = []
-    for candidate in candidates:
-        started = time.perf_counter()
-        begin(candidate)
-        outcome = run_stages(candidate.model, candidate.trial, engine, objective, noise_bounds, callbacks, log)
-        trial = Trial(candidate.name, outcome.value, score(candidate.model), time.perf_counter() - started)
-        if best is None or trial.score < min(each.score for each in trials):
-            best = (candidate, outcome)
-        trials.append(trial)
-        if outcome.stopped:
-            break
-    if best is None:
+    field: list[_Standing] = [_Standing(candidate, None, None) for candidate in candidates]
+    dropped: list[_Standing] = []
+    for number in range(max(len(candidate.rounds) for candidate in candidates)):
+        for place, standing in enumerate(field):
+            if number >= len(standing.candidate.rounds):
+                continue
+            started = time.perf_counter()
+            begin(standing.candidate)
+            stages, model = standing.candidate.rounds[number], standing.candidate.model
+            outcome = run_stages(model, stages, engine, objective, noise_bounds, callbacks, log, after=standing.outcome)
+            seconds = time.perf_counter() - started + (0.0 if standing.trial is None else standing.trial.seconds)
+            trial = Trial(standing.candidate.name, outcome.value, score(model), seconds)
+            field[place] = _Standing(standing.candidate, outcome, trial)
+            if outcome.stopped:
+                return _result([*field, *dropped])
+        field.sort(key=_Standing.rank)
+        field, out = field[: (len(field) + 1) // 2], field[(len(field) + 1) // 2 :]
+        dropped = [*out, *dropped]
+    return _result([*field, *dropped])
+
+
+@dataclass(frozen=True, eq=False)
+class _Standing:
+    """A candidate and what it has reached so far."""
+
+    candidate: Candidate
+    outcome: OptimisationResult | None
+    trial: Trial | None
+
+    def rank(self) -> float:
+        return math.inf if self.trial is None else self.trial.score
+
+
+def _result(standings: list[_Standing]) -> TrialsResult:
+    """The first of those that were tried goes on."""
+    tried = [standing for standing in standings if standing.outcome is not None]
+    trials = tuple(standing.trial for standing in tried if standing.trial is not None)
+    if not tried or tried[0].outcome is None:
         raise ValueError("there must be a candidate to try")
-    return TrialsResult(*best, tuple(trials))
+    return TrialsResult(tried[0].candidate, tried[0].outcome, trials)
