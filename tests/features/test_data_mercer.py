@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from certgp.features import FourierMap, MercerMap, NystromMap, ResidualMap, data_mercer_map, mean_gap, residual_points
+from certgp.errors import InvalidInputError
+from certgp.features import (
+    FourierMap,
+    MercerFeatures,
+    MercerMap,
+    NystromMap,
+    ResidualMap,
+    data_mercer_map,
+    mean_gap,
+    residual_points,
+)
 from certgp.features.data_mercer import pick_by_column_norm, principal_directions_of, tuned_input_scale
 from certgp.features.spectral import iid_design
 from certgp.gp import Statistics
@@ -106,3 +116,17 @@ def test_leading_features_are_the_columns_they_say(kind):
     with torch.no_grad():
         expected = factor**0.5 * features(X)[:, columns]
         torch.testing.assert_close(features.leading(4)(X), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_transformer_offers_both_choices():
+    X = INPUTS["uniform"]
+    K = Gaussian(0.5)(torch.from_numpy(X), torch.from_numpy(X)).numpy()
+    lost = {}
+    for scale, index_set in ((1.0, "optimal"), ("tuned", "optimal"), ("tuned", "column_norm")):
+        phi = MercerFeatures(0.5, scale, 15, index_set=index_set).fit(X).transform(X)
+        assert np.linalg.eigvalsh(K - phi @ phi.T).min() > -1e-10
+        lost[scale, index_set] = np.trace(K - phi @ phi.T)
+    assert lost["tuned", "optimal"] < 0.1 * lost[1.0, "optimal"]
+    assert lost["tuned", "column_norm"] <= lost["tuned", "optimal"] * (1 + 1e-9)
+    with pytest.raises(InvalidInputError, match="'tuned', found 'guess'"):
+        MercerFeatures(0.5, "guess").fit(X)

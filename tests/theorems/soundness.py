@@ -19,15 +19,22 @@ def main() -> int:
     parser.add_argument("--first-seed", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    started, checked, broken = time.process_time(), 0, []
+    started, problems, checked, broken = time.process_time(), 0, 0, []
     worst: dict[str, tuple[float, int]] = {}
-    for seed in range(options.first_seed, options.first_seed + options.problems):
-        for statement in statements(draw_problem(seed)):
-            checked += 1
-            if not statement.slack >= 0.0:
-                broken.append((seed, statement))
-            worst[statement.theorem] = min(worst.get(statement.theorem, (float("inf"), -1)), (statement.slack, seed))
-    print(f"{options.problems} problems, {checked} statements, {len(broken)} violations")
+    try:
+        for seed in range(options.first_seed, options.first_seed + options.problems):
+            for statement in statements(draw_problem(seed)):
+                checked += 1
+                if not statement.slack >= 0.0:
+                    broken.append((seed, statement))
+                before = worst.get(statement.theorem, (float("inf"), -1))
+                worst[statement.theorem] = min(before, (statement.slack, seed))
+            problems += 1
+            if problems % 1000 == 0:
+                print(f"{problems} problems, {len(broken)} violations", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+    print(f"{problems} problems, {checked} statements, {len(broken)} violations")
     print(f"{time.process_time() - started:.0f} s of one core")
     for theorem, (slack, seed) in sorted(worst.items()):
         print(f"  {theorem:12s} smallest slack {slack:.2e} of the true value (seed {seed})")

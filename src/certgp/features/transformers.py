@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from torch import Tensor
 
 from certgp.errors import InvalidInputError
 from certgp.features.base import FeatureMap
+from certgp.features.data_mercer import pick_by_column_norm, tuned_input_scale
 from certgp.features.fourier import FourierMap
 from certgp.features.inducing import inducing_points
 from certgp.features.mercer import MercerMap
@@ -59,16 +60,19 @@ class MercerFeatures(_FeatureTransformer):
 
     Parameters
     ----------
-    length_scale, input_scale : float or one per column
+    length_scale : float or one per column
+    input_scale : float or one per column, or "tuned": centre and scale chosen so that Phi Phi' loses little of X
     rank : number of features; ``index_set="box"`` rounds it down to a full power
     signal_variance : k(x, x)
-    index_set : "optimal" | "total_degree" | "box"
+    index_set : "optimal" | "total_degree" | "box", or "column_norm": those of largest norm on X out of twice as many
+
+    Phi Phi' <= k(X, X) whatever the choice.
     """
 
     def __init__(
         self,
         length_scale: Scales = 1.0,
-        input_scale: Scales = 1.0,
+        input_scale: Scales | Literal["tuned"] = 1.0,
         rank: int = 100,
         signal_variance: float = 1.0,
         index_set: str = "optimal",
@@ -81,8 +85,19 @@ class MercerFeatures(_FeatureTransformer):
 
     def _build(self, X: Tensor) -> FeatureMap:
         kernel = _kernel("gaussian", self.length_scale, X.shape[1], self.signal_variance)
-        scale = _per_column("input_scale", self.input_scale, X.shape[1])
-        return MercerMap(kernel, scale, check_rank(self.rank), self.index_set)
+        rank, centre = check_rank(self.rank), None
+        scale: NDArray[np.float64] | Tensor
+        if isinstance(self.input_scale, str):
+            if self.input_scale != "tuned":
+                raise InvalidInputError(f"input_scale must be positive numbers or 'tuned', found {self.input_scale!r}")
+            scale, centre = tuned_input_scale(kernel, X, rank), X.mean(0)
+        else:
+            scale = _per_column("input_scale", self.input_scale, X.shape[1])
+        by_norm = self.index_set == "column_norm"
+        features = MercerMap(kernel, scale, rank, "optimal" if by_norm else self.index_set, centre)
+        if by_norm:
+            pick_by_column_norm(features, X, rank)
+        return features
 
 
 class FourierFeatures(_FeatureTransformer):

@@ -229,11 +229,16 @@ def certify_through(reference: Reference, rank: int | None = None) -> Certificat
     half, centre = reference.half_width, reference.kl_to_model(rank)
     rounding = accumulation_slack(n, n * (1.0 + sf2 / s2))
     bracket = certify_dominated(reference.statistics, sf2, s2)
+    upper, theorem = centre + half + rounding, "R1 (reference model), E1 (ELBO), E2 (upper bound)"
+    if problem.model.features.minorises:  # then the model's own bound holds too, and a weak reference is above it
+        columns, _ = problem.model.features.leading_columns(rank or problem.model.rank)
+        own = certify_dominated(reference.model_statistics.picked(columns), sf2, s2).kl.upper
+        upper, theorem = min(upper, own), theorem + (", K2 (sharpened trace bound)" if own < upper else "")
     return Certificate(
-        kl=Interval(max(0.0, centre - half - rounding), centre + half + rounding),
+        kl=Interval(max(0.0, centre - half - rounding), upper),
         log_evidence=bracket.log_evidence,
         n_rows=n,
-        theorem="R1 (reference model), E1 (ELBO), E2 (upper bound)",
+        theorem=theorem,
         evidence={
             "reference_rank": reference.features.rank,
             "half_width": half,
