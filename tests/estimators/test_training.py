@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 from estimator_cases import ALL, UNTIED, assert_mentions, every_estimator, every_low_rank, problem, small
 
 from certgp import ExactGP, FourierGP, MercerGP, SparseGP
@@ -202,6 +203,16 @@ def test_float32_is_refused_where_it_would_ruin_the_fit():
     with pytest.raises(ValueError, match="dtype='float32'") as caught:
         small(SparseGP, dtype="float32").fit(X, Y)
     assert_mentions(str(caught.value), "use dtype='float64'", "MercerGP or FourierGP")
+
+
+@pytest.mark.parametrize("cls", [MercerGP, FourierGP], ids=lambda cls: cls.__name__)
+def test_mixed_precision_ends_in_float64_and_can_be_certified(cls):
+    rows, target = problem(n=400, d=5)
+    mixed, double = (small(cls, dtype=t, max_iter=60).fit(rows, target) for t in ("mixed", "float64"))
+    assert mixed.history_.values[-1] == pytest.approx(double.history_.values[-1], abs=0.02)
+    assert mixed._process.statistics.A.dtype == torch.float64
+    assert mixed.predict(rows).dtype == np.float64
+    assert mixed.certify().kl.upper >= 0.0
 
 
 @every_low_rank

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from certgp.data import ArraySource, Chunk, ChunkSource, RowSource, SubsetSource
+from certgp.data import ArraySource, Chunk, RowSource, SubsetSource
 from certgp.errors import InvalidInputError
 from certgp.estimators.automatic_rank import AUTOMATIC, fit_with_automatic_rank
 from certgp.estimators.base import unoptimised
@@ -118,7 +118,7 @@ class AutoGP(LowRankRegressor):
         usable = [
             name
             for name in dict.fromkeys(names)
-            if (family == "gaussian" or not name.startswith("mercer")) and (self.dtype == "float64" or name != "sparse")
+            if (family == "gaussian" or not name.startswith("mercer")) and (self.dtype != "float32" or name != "sparse")
         ]
         if not usable:
             raise InvalidInputError(
@@ -140,6 +140,8 @@ class AutoGP(LowRankRegressor):
             for parameter, value in self.get_params(deep=False).items()
             if parameter not in ("candidates", "calibrate") and not (parameter == "max_iter" and value is None)
         }
+        if name == "sparse" and self.dtype == "mixed":
+            shared["dtype"] = "float64"  # whitening by inducing points needs the digits
         estimator = built[name]
         estimator.set_params(**shared)
         return estimator
@@ -238,7 +240,7 @@ class AutoGP(LowRankRegressor):
         size = int(np.clip(source.n_rows // _SUBSAMPLE_SHARE, min(_LEAST_SUBSAMPLE, learned.n_rows), _MOST_SUBSAMPLE))
         chunk = source.take(held_out)
         held = Chunk(chunk.X.double(), chunk.y.double())
-        return TrialRows(ChunkSource(learned.sample(size, rng)), held, many=True), learned
+        return TrialRows(self._warm_up(learned.sample(size, rng)), held, many=True), learned
 
     def _process_so_far(self) -> LowRankProcess | None:
         return None if self._active is None else self._active._process_so_far()

@@ -92,7 +92,7 @@ def certify_fitted(
     process = estimator._process
     if request.exact_solve is not False and X is None:
         raise InvalidInputError("exact_solve certifies predictions: pass the rows to predict, certify(X, ...)")
-    if estimator.dtype != "float64":
+    if estimator.dtype == "float32":
         raise NotCertifiableError(
             "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
         )

@@ -331,8 +331,13 @@ class LowRankRegressor(GPRegressor):
         sample = source.sample(learned + held_out, rng)
         order = torch.from_numpy(rng.permutation(len(sample.y)))
         here, there = order[:learned].sort().values, order[learned:].sort().values
-        learn = ChunkSource(Chunk(sample.X[here], sample.y[here]))
+        learn = self._warm_up(Chunk(sample.X[here], sample.y[here]))
         return TrialRows(learn, Chunk(sample.X[there], sample.y[there]), source.n_rows > 1.5 * size)
+
+    def _warm_up(self, rows: Chunk) -> ChunkSource:
+        """A subsample in the precision of trials: rounding does not matter where only a basin is sought."""
+        warm = torch.float64 if self.dtype == "float64" else torch.float32
+        return ChunkSource(Chunk(rows.X.to(warm), rows.y.to(warm)))
 
     def _train(
         self,

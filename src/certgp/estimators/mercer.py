@@ -58,7 +58,8 @@ class MercerGP(LowRankRegressor):
     standardize : centre and scale X and y inside; results are in the user's units either way
     calibrate : learn from nine tenths of the rows and scale the predictive noise (``noise_scale_``) to suit the last
         tenth, on which the model is then conditioned too
-    dtype : "float64", or "float32" features with float64 sums
+    dtype : "float64"; "float32" features with float64 sums, without certificates; or "mixed", float32 features on the
+        subsample and float64 on all rows
     engine : "local" or an engine object
     checkpoint : a file that keeps an interrupted fit: fitting again with the same data and parameters goes on from it
         and ends with the same model; it is removed when the fit is done

@@ -108,10 +108,10 @@ class SparseGP(LowRankRegressor):
             check_choice("inducing", self.inducing, INDUCING_METHODS)
         elif self.rank == AUTOMATIC:
             raise InvalidInputError("rank='auto' chooses inducing points itself; use inducing='greedy' or 'kmeans'")
-        if self.dtype == "float32":
+        if self.dtype != "float64":
             raise InvalidInputError(
-                "dtype='float32' keeps fewer digits than whitening by inducing points needs; use dtype='float64', or "
-                "MercerGP or FourierGP with float32"
+                f"dtype={self.dtype!r} keeps fewer digits than whitening by inducing points needs; use "
+                "dtype='float64', or MercerGP or FourierGP"
             )
         one_number("jitter", self.jitter, "lie in [0, 1)", lambda x: 0.0 <= x < 1.0)
 

@@ -27,7 +27,7 @@ from certgp.kernels import Kernel, kernel_from_name
 
 OBJECTIVES = ("marginal", "elbo")
 VARIANCES = ("dtc", "lowrank")
-DTYPES = {"float64": torch.float64, "float32": torch.float32}
+DTYPES = {"float64": torch.float64, "float32": torch.float32, "mixed": torch.float64}  # of passes over all rows
 _DEFAULT_NOISE_RATIO = 0.1
 _FLOATS = [np.float64, np.float32]
 
