@@ -121,9 +121,7 @@ class TwoStepGP(DeepRegressor):
         """Train the network alone; the head is fitted to its outputs afterwards, like every head at the end."""
         alone = Regression(module.network.module, 1, torch.Generator().manual_seed(seed))
         task = SquaredErrorTask(alone, rows, validation)
-        outcome = train_minibatches(task, self._settings(), seed=seed, callbacks=self._observers())
-        alone.requires_grad_(True)
-        return outcome
+        return train_minibatches(task, self._settings(), seed=seed, callbacks=self._observers())
 
     def _check_parameters(self) -> None:
         check_choice("head", self.head, tuple(_RANKS))
