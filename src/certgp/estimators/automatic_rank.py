@@ -116,7 +116,9 @@ def truncated(process: LowRankProcess, rank: int) -> LowRankProcess:
     columns, factor = features.leading_columns(rank)
     model = LowRankModel(process.model.transform, features.leading(rank)).requires_grad_(False)
     stats = process.statistics.picked(columns).scaled(factor)
-    return LowRankProcess(model, stats, process.signal_variance, process.noise_variance, process.variance_kind)
+    cut = LowRankProcess(model, stats, process.signal_variance, process.noise_variance, process.variance_kind)
+    cut.box, cut.noise_scale = process.box, process.noise_scale
+    return cut
 
 
 def _explain(estimator: LowRankRegressor, rank: int, certificate: Certificate, tolerance: float) -> None:

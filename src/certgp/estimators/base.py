@@ -74,7 +74,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         fitted = Standardiser.fit(rows, target)
         unscaled = Standardiser.identity(rows.shape[1], fitted.ignored)
         self._standardiser = fitted if self.standardize else unscaled
-        self._range = (rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64))
+        self._range = _range(rows)
         own = not self.calibrate or self._calibrates_itself
         self._process, outcome = (self._fit_process if own else self._fit_calibrated)(rows, target)
         self._box_in()
@@ -112,8 +112,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             return self.fit(X, y)
         rows, target = checked_rows(self, X, y, reset=False)
         self._process = self._extend_process(rows, target)
-        lower, upper = self._range
-        self._range = (np.minimum(lower, rows.min(axis=0)), np.maximum(upper, rows.max(axis=0)))
+        (lower, upper), (more_lower, more_upper) = self._range, _range(rows)
+        self._range = (np.minimum(lower, more_lower), np.maximum(upper, more_upper))
         self._box_in()
         self.rank_ = self._rank()
         self.log_marginal_likelihood_ = self.log_marginal_likelihood()
@@ -273,6 +273,13 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def _observers(self) -> list[Callback]:
         """The user's callbacks, and a printing one where ``verbose`` asks for it."""
         return [*(self.callbacks or ()), *([_print_iteration] if self.verbose else [])]
+
+
+def _range(rows: NDArray[np.floating]) -> tuple[Array, Array]:
+    """Least and largest number of each column (D,), a hundredth of the range further out: files hold no data."""
+    lower, upper = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
+    margin = 0.01 * (upper - lower)
+    return lower - margin, upper + margin
 
 
 def _slices(n: int, size: int) -> Iterator[slice]:

@@ -213,12 +213,11 @@ class LowRankRegressor(GPRegressor):
         if X is None or y is None:
             raise InvalidInputError("rank_curve takes validation rows as X and y together; one of them is missing")
         rows, target = checked_rows(self, X, y, reset=False)
-        process = self._process
-        inputs, rho = process.placed(self._tensor(rows))
+        inputs, process = self._tensor(rows), self._process
         with torch.no_grad():
             features = process.model(inputs)
         targets = torch.from_numpy(self._standardiser.target(target))
-        return ValidationRows(features, targets, rho, process.variance_kind == "dtc")
+        return ValidationRows(features, targets, process.carried(inputs), process.regained(inputs))
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the training rows: a pickled model is as small as a saved one."""

@@ -67,7 +67,7 @@ class SparseGP(LowRankRegressor):
         signal_variance: float | None = None,
         noise_variance: float | None = None,
         optimize: bool = True,
-        max_iter: int = 300,
+        max_iter: int = 400,
         standardize: bool = True,
         calibrate: bool = False,
         dtype: str = "float64",
@@ -128,11 +128,10 @@ class SparseGP(LowRankRegressor):
             model = LowRankModel(Identity(source.n_columns), features)
             scan = partial(self._starting_scale, model, source, rng)
             rounds = [[Stage(rows.learn, trial_share, scan)]] if trial_share else []
-            stages = [
-                *([Stage(rows.learn, warm_share)] if warm_share else []),
-                Stage(source, max_iter - trial_share - warm_share, None if rounds else scan),
-            ]
-            candidates.append(Candidate(name, model, rounds, stages))
+            if warm_share:
+                rounds.append([Stage(rows.learn, warm_share)])
+            rest = Stage(source, max_iter - trial_share - warm_share, None if rounds else scan)
+            candidates.append(Candidate(name, model, rounds, [rest]))
         return Plan.of(candidates, start)
 
     def _starting_points(

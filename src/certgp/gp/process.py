@@ -19,14 +19,14 @@ DENSE_LIMIT = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """The smallest box that holds all training inputs, in standardised units."""
+    """A box that just holds all training inputs, in standardised units."""
 
     lower: Tensor  # (D,)
     upper: Tensor  # (D,)
 
-    def nearest(self, X: Tensor) -> Tensor:
-        """The nearest point of the box to each row (n, D)."""
-        return torch.minimum(torch.maximum(X, self.lower.to(X.dtype)), self.upper.to(X.dtype))
+    def outside(self, X: Tensor) -> Tensor:
+        """Which rows (n, D) are not in the box: (n,)."""
+        return ((self.lower.to(X.dtype) > X) | (self.upper.to(X.dtype) < X)).any(1)
 
 
 class GaussianProcess(ABC):
@@ -100,60 +100,69 @@ class LowRankProcess(GaussianProcess):
 
     @torch.no_grad()
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        X, rho = self.placed(X)
         phi = self.features(X)
         mean, variance = self.posterior.mean(phi), self.posterior.variance(phi)
-        if self.variance_kind == "dtc":
-            variance = variance + self._lost_variance(phi)
+        regained = self.regained(X)
+        if regained is not None:
+            variance = variance + regained * self._lost_variance(phi)
+        rho = self.carried(X)
         if rho is None:
             return mean, variance
         return rho * mean, rho.square() * variance + self.signal_variance * (1.0 - rho.square())
 
     @torch.no_grad()
     def covariance(self, X: Tensor) -> Tensor:
-        X, rho = self.placed(X)
         phi = self.features(X)
         covariance = self.posterior.covariance(phi)
-        if self.variance_kind == "dtc":
-            covariance = covariance + self._lost_covariance(X, phi)
+        regained = self.regained(X)
+        if regained is not None:
+            covariance = covariance + regained[:, None] * self._lost_covariance(X, phi) * regained
+        rho = self.carried(X)
         if rho is None:
             return covariance
         return rho[:, None] * covariance * rho + torch.diag(self.signal_variance * (1.0 - rho.square()))
 
     @torch.no_grad()
     def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        X, rho = self.placed(X)
         phi = self.features(X)
         draws = phi @ self.posterior.sample_weights(count, generator)
-        if self.variance_kind == "dtc":
-            lost = self._lost_covariance(X, phi)
-            draws = draws + sample_centred(lost, count, generator)
+        regained = self.regained(X)
+        if regained is not None:
+            rows = torch.nonzero(regained)[:, 0]
+            draws[rows] += sample_centred(self._lost_covariance(X[rows], phi[rows]), count, generator)
+        rho = self.carried(X)
         if rho is None:
             return draws
         fresh = torch.randn(draws.shape, dtype=draws.dtype, generator=generator)
         return rho[:, None] * draws + (self.signal_variance * (1.0 - rho.square())).sqrt()[:, None] * fresh
 
     @torch.no_grad()
-    def placed(self, X: Tensor) -> tuple[Tensor, Tensor | None]:
-        r"""Where the features of each row are taken, (n, D), and the correlation rho (n,) of f there with f at the row
-        itself; rho is None where they are taken at the row itself.
+    def regained(self, X: Tensor) -> Tensor | None:
+        """Rows (n,) whose prior variance lost by truncation is added back (one) or not (zero); None where no row's is.
 
-        Rows that the transform pulls to the edge of the bulk, and with the lowrank variance all rows outside the range
-        of the training inputs, are predicted from the nearest point z inside: given f(z), the prior says f(x) ~ N(rho
-        f(z), sf2 (1 - rho^2)). So far outside a prediction falls back to the prior, instead of trusting features that
-        no training row has tested there. (The dtc variance does so by itself: features below the kernel decay, and it
-        adds what they lost.)
+        With the dtc variance all of them; with the lowrank variance those outside the range of the training inputs: no
+        training row has tested the model there, features below the kernel decay, and without what they lost the model
+        would be most certain where it knows least.
+        """
+        if self.variance_kind == "dtc":
+            return torch.ones(len(X), dtype=torch.float64)
+        if self.box is None or not self.model.features.minorises:
+            return None
+        outside = self.box.outside(X)
+        return outside.double() if bool(outside.any()) else None
+
+    @torch.no_grad()
+    def carried(self, X: Tensor) -> Tensor | None:
+        """Correlation rho (n,) of f(x) with f(g(x)) where the transform pulled x to g(x).
+
+        Given f(g(x)), the prior says f(x) ~ N(rho f(g(x)), sf2 (1 - rho^2)): far outside the box a prediction falls
+        back to the prior instead of repeating the edge with the edge's confidence.
         """
         offset = self.model.transform.discarded(X)
-        if offset is None and self.variance_kind == "lowrank" and self.box is not None:
-            inside = self.box.nearest(X)
-            if not bool((inside != X).any()):
-                return X, None
-            X, offset = inside, self.model.transform(X) - self.model.transform(inside)
         if offset is None:
-            return X, None
+            return None
         kernel = self.model.features.kernel
-        return X, kernel(torch.zeros_like(offset[:1]), offset)[0].clamp(0.0, 1.0)
+        return kernel(torch.zeros_like(offset[:1]), offset)[0].clamp(0.0, 1.0)
 
     def _lost_variance(self, phi: Tensor) -> Tensor:
         return (self.signal_variance - phi.square().sum(1)).clamp_min(0.0)

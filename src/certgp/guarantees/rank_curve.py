@@ -44,18 +44,22 @@ class RankCurve:
 
 @dataclass(frozen=True, eq=False)
 class ValidationRows:
-    """Rows to predict: unit-variance features (n, r), targets (n,), and how much of f each carries (see Clip)."""
+    """Rows to predict: unit-variance features (n, r), targets (n,), and what ``LowRankProcess`` says of each: how much
+    of f it carries, and whether it regains the prior variance that truncation lost; None where no row is concerned.
+    """
 
     features: Tensor
     y: Tensor
     carried: Tensor | None
-    adds_lost_variance: bool  # variance="dtc"
+    regained: Tensor | None
 
-    def chunks(self) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+    def chunks(self) -> Iterator[ValidationRows]:
         """At most 2,048 rows at a time, so that ranks x rows fits."""
         for start in range(0, len(self.y), _CHUNK):
             part = slice(start, start + _CHUNK)
-            yield self.features[part], self.y[part], None if self.carried is None else self.carried[part]
+            carried = None if self.carried is None else self.carried[part]
+            regained = None if self.regained is None else self.regained[part]
+            yield ValidationRows(self.features[part], self.y[part], carried, regained)
 
 
 def nested_rank_curve(
@@ -83,14 +87,14 @@ def nested_rank_curve(
 
 def _nested_nlpd(L: Tensor, half: Tensor, signal_variance: float, noise: float, rows: ValidationRows) -> Array:
     total = torch.zeros(L.shape[0], dtype=torch.float64)
-    for unit_features, y, carried in rows.chunks():
-        phi = math.sqrt(signal_variance) * unit_features.mT  # (r, n)
+    for part in rows.chunks():
+        phi = math.sqrt(signal_variance) * part.features.mT  # (r, n)
         solved = solve_lower(L, phi)
         mean = (solved * half[:, None]).cumsum(0)
         variance = noise * solved.square().cumsum(0)
-        if rows.adds_lost_variance:
-            variance += (signal_variance - phi.square().cumsum(0)).clamp_min(0.0)
-        total += _negative_log_density(mean, variance, y, carried, signal_variance, noise).sum(1)
+        if part.regained is not None:
+            variance += part.regained * (signal_variance - phi.square().cumsum(0)).clamp_min(0.0)
+        total += _negative_log_density(mean, variance, part.y, part.carried, signal_variance, noise).sum(1)
     return (total / len(rows.y)).numpy()
 
 
@@ -110,10 +114,10 @@ def paired_rank_curve(
         evidence[i] = log_evidence(stats, noise_variance)
         if validation is not None:
             posterior = LowRankPosterior.condition(stats, noise_variance)
-            for unit_features, y, carried in validation.chunks():
-                phi = math.sqrt(factor * signal_variance) * unit_features[:, columns]
+            for part in validation.chunks():
+                phi = math.sqrt(factor * signal_variance) * part.features[:, columns]
                 mean, variance = posterior.mean(phi), posterior.variance(phi)
-                density = _negative_log_density(mean, variance, y, carried, signal_variance, noise_variance)
+                density = _negative_log_density(mean, variance, part.y, part.carried, signal_variance, noise_variance)
                 nlpd[i] += float(density.sum()) / len(validation.y)
     return RankCurve(ranks, evidence, None, None, unit_stats.n, None if validation is None else nlpd)
 
