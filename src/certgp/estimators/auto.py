@@ -157,16 +157,21 @@ class AutoGP(LowRankRegressor):
         if len(contestants) == 1 or len(X) < _FEWEST_ROWS or source.target_is_constant:
             name, estimator = next(iter(contestants.items()))
             self._announce(name, (), f"{name}: there was nothing to choose from or too few rows to compare")
-            return estimator._fit_process(X, y)
+            return self._taken_over(estimator, *estimator._fit_process(X, y))
         with self._evaluation_log(0) as log:
             winner, trials, rows = self._contest(contestants, X, source, log)
             self._announce(winner.name, trials, _reason(winner.name, trials, len(rows.held_out.y)))
-            if self.rank == AUTOMATIC:
-                return fit_with_automatic_rank(winner.estimator, X, y)
             self._active = winner.estimator
+            if self.rank == AUTOMATIC:
+                return self._taken_over(winner.estimator, *fit_with_automatic_rank(winner.estimator, X, y))
             outcome = winner.estimator._train(winner.plan, source, winner.outcome, log)
-        self._active = None
-        return winner.estimator._condition(winner.plan, source), outcome
+        return self._taken_over(winner.estimator, winner.estimator._condition(winner.plan, source), outcome)
+
+    def _taken_over(
+        self, estimator: LowRankRegressor, process: LowRankProcess, outcome: OptimisationResult
+    ) -> tuple[LowRankProcess, OptimisationResult]:
+        self._active, self._certificate = None, estimator._certificate
+        return process, outcome
 
     def _contest(
         self,
@@ -175,15 +180,13 @@ class AutoGP(LowRankRegressor):
         source: ArraySource,
         log: EvaluationLog | None,
     ) -> tuple[_Contender, tuple[Trial, ...], TrialRows]:
-        """Short trials of all on a subsample; the best three are trained on it to the end, and get a part of their
-        iterations on all rows but the held-out ones, since some methods gain more from many rows than others
-        (measured: docs/benchmarks.md).
+        """All are trained on a subsample; the best three get a part of their iterations on all rows but the held-out
+        ones, since some methods gain more from many rows than others (measured: docs/benchmarks.md).
         """
         rng = generator(self._seed())
         rows, learned = self._trial_rows_of(source, rng)
         field = [self._entered(name, each, X, learned, rows, rng, log) for name, each in contestants.items()]
         finalists = _ranked(field)[:_FINALISTS]
-        finalists = [self._trained_further(each, rows, rows.learn, 1.0, log) for each in finalists]
         if source.n_rows > _FULL_CONTEST * rows.learn.n_rows:
             finalists = [self._trained_further(each, rows, learned, _FULL_SHARE, log) for each in finalists]
         latest = {contender.name: contender for contender in (*field, *finalists)}

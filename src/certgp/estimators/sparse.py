@@ -67,7 +67,7 @@ class SparseGP(LowRankRegressor):
         signal_variance: float | None = None,
         noise_variance: float | None = None,
         optimize: bool = True,
-        max_iter: int = 400,
+        max_iter: int = 500,
         standardize: bool = True,
         calibrate: bool = False,
         dtype: str = "float64",
