@@ -41,3 +41,12 @@ def test_reverse_sweep(indices):
     tree = ProductTree.of(indices)
     functions = [f.requires_grad_() for f in tables(tree, 2)]
     assert torch.autograd.gradcheck(lambda *f: tensor_product(list(f), tree), functions)
+
+
+def test_many_dimensions_are_split_at_once():
+    """One degree in each of sixty dimensions: trying every split would never end."""
+    indices = np.eye(60, dtype=np.int64)
+    tree = ProductTree.of(indices)
+    functions = tables(tree, 2)
+    gathered = [functions[j][torch.from_numpy(indices[:, j].copy())] for j in range(60)]
+    torch.testing.assert_close(tensor_product(functions, tree)[tree.position], torch.stack(gathered).prod(0))

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from certgp.features.index_sets import IndexSet
 
+_SPLITS_TRIED_UP_TO = 8  # positions
 _LOOP_UP_TO = 2  # rows that are cheaper to accumulate one by one than through a temporary array
 
 
@@ -111,16 +112,24 @@ def _build(dimensions: tuple[int, ...], members: list[_Index]) -> tuple[Leaf | P
 
 
 def _halves(members: list[_Index]) -> tuple[_Index, _Index]:
-    """Two groups of positions with the fewest distinct parts; the one with fewer of them comes first."""
+    """Two groups of positions with few distinct parts; the one with fewer of them comes first.
+
+    Up to eight positions all even splits are tried. Of more, positions with many degrees are dealt out in turn: there
+    are too many splits to try, and most of the positions hold few degrees anyway.
+    """
     everything = range(len(members[0]))
-    best: tuple[int, _Index, _Index] | None = None
-    for here in combinations(everything, len(everything) // 2):
+    if len(everything) <= _SPLITS_TRIED_UP_TO:
+        splits = list(combinations(everything, len(everything) // 2))
+    else:
+        by_degrees = sorted(everything, key=lambda i: -len({member[i] for member in members}))
+        splits = [tuple(sorted(by_degrees[::2]))]
+
+    def parts(here: _Index) -> list[tuple[int, _Index]]:
         there = tuple(i for i in everything if i not in here)
-        sizes = len({_pick(m, here) for m in members}), len({_pick(m, there) for m in members})
-        if best is None or sum(sizes) < best[0]:
-            best = (sum(sizes), *((here, there) if sizes[0] <= sizes[1] else (there, here)))
-    assert best is not None
-    return best[1], best[2]
+        return sorted((len({_pick(member, side) for member in members}), side) for side in (here, there))
+
+    (_, fewer), (_, more) = min(map(parts, splits), key=lambda sides: sides[0][0] + sides[1][0])
+    return fewer, more
 
 
 def _pick(member: _Index, positions: _Index) -> _Index:
