@@ -27,7 +27,10 @@ GOOD = ["--target", "price", "--out", "m"]
         (["fit", "train.csv", *GOOD, "--test-fraction", "1"], "--test-fraction: must be at least 0 and less than 1"),
         (["fit", "train.csv", *GOOD, "--test-fraction", "half"], "--test-fraction: must be a number, found 'half'"),
         (["fit", "train.csv", *GOOD, "--test-fraction", "0.99"], "leave fewer than 2 to learn from"),
-        (["fit", "train.csv", *GOOD, "--kernel", "matern32"], "--method mercer needs --kernel gaussian"),
+        (
+            ["fit", "train.csv", *GOOD, "--method", "mercer", "--kernel", "matern32"],
+            "--method mercer needs --kernel gaussian",
+        ),
         (
             ["fit", "train.csv", *GOOD, "--method", "exact", "--rank", "9"],
             "--method exact has no rank; leave --rank out",

@@ -89,6 +89,14 @@ def test_certificates_are_those_of_the_winner():
         learned.certify()
 
 
+def test_a_rank_to_be_proven_is_sought_among_methods_that_can_prove_it():
+    X, y = problem(n=300, d=1)
+    gp = AutoGP(rank="auto", tolerance=0.05, max_rank=60, max_iter=20, random_state=0).fit(X, y)
+    assert {trial.name for trial in gp.trials_} == {"mercer", "sparse", "fourier"}
+    assert gp.certify().kl.upper <= 0.05 * 300
+    assert gp.rank_ <= 60
+
+
 def test_few_rows_are_fitted_without_a_contest():
     X, y = problem(n=30)
     gp = AutoGP(rank=10, max_iter=10, random_state=0).fit(X, y)
@@ -112,7 +120,7 @@ def test_so_far_speaks_of_the_method_in_training():
         ({"candidates": ()}, "candidates must be some of"),
         ({"candidates": "mercer"}, "candidates must be some of"),
         ({"candidates": ("mercer", "boosting")}, "candidates must be some of"),
-        ({"candidates": ("mercer",), "kernel": "matern12"}, "no method for kernel='matern12'"),
+        ({"candidates": ("mercer",), "kernel": "matern12"}, "no method for rank=5, kernel='matern12'"),
         ({"candidates": ("sparse",), "dtype": "float32"}, "no method for"),
         ({"rank": 0}, "rank"),
         ({"max_iter": 0}, "max_iter"),

@@ -26,6 +26,7 @@ from certgp.kernels import Kernel
 from certgp.training import Callback, EvaluationLog, OptimisationResult, Stage, Trial
 
 CANDIDATES = ("mercer", "mercer-marginal", "sparse", "fourier", "fourier-learned")
+_HARD_TO_CERTIFY = ("mercer-marginal", "fourier-learned")  # no use where a rank is to be proven
 _FINALISTS = 3
 _FULL_SHARE = 0.25  # of the iterations on all rows, for the finalists
 _FULL_CONTEST = 1.5  # no contest on all rows where the subsample is nearly that
@@ -118,11 +119,14 @@ class AutoGP(LowRankRegressor):
         usable = [
             name
             for name in dict.fromkeys(names)
-            if (family == "gaussian" or not name.startswith("mercer")) and (self.dtype != "float32" or name != "sparse")
+            if (family == "gaussian" or not name.startswith("mercer"))
+            and (self.dtype != "float32" or name != "sparse")
+            and (self.rank != AUTOMATIC or name not in _HARD_TO_CERTIFY)
         ]
         if not usable:
             raise InvalidInputError(
-                f"candidates={tuple(names)!r} has no method for kernel={self.kernel!r} and dtype={self.dtype!r}; "
+                f"candidates={tuple(names)!r} has no method for rank={self.rank!r}, kernel={self.kernel!r} and "
+                f"dtype={self.dtype!r}; "
                 "add 'fourier'"
             )
         return {name: self._contestant(name) for name in usable}

@@ -159,7 +159,8 @@ class EvidenceTask(MinibatchTask):
         Z = self.module.network.measure(raw.X)
         with torch.no_grad():
             parts = [
-                self._statistics(self.module.features(Z[c]), raw.y[c]) for c in map(torch.from_numpy, self._chunks)
+                self._statistics(self.module.features.basis(Z[c]), raw.y[c])
+                for c in map(torch.from_numpy, self._chunks)
             ]
         self._running = RunningStatistics(parts)
 
