@@ -29,9 +29,7 @@ MUTATIONS = [
     Mutation("B1", GUARANTEES + "dense", "0.5 * (trace + one_sided * n)", "0.5 * trace"),
     Mutation("B1+", GUARANTEES + "dense", "n * math.log1p(one_sided)", "0.0"),
     Mutation("B2", GUARANTEES + "dense", "bound2=two_sided * n", "bound2=0.4 * two_sided * n"),
-    Mutation(
-        "B2+", GUARANTEES + "dense", "0.5 * n * float(log_excess(spectral", "0.49 * n * float(log_excess(spectral"
-    ),
+    Mutation("B2+", GUARANTEES + "dense", "0.5 * n * float(log_excess(excess", "0.49 * n * float(log_excess(excess"),
     Mutation("B3", GUARANTEES + "dense", " + one_sided * s2 * n", ""),
     Mutation("B3", GUARANTEES + "dense", "(1.0 - one_sided) * np.trace", "np.trace"),
     Mutation("S1", GUARANTEES + "sandwich", "twice = 2.0 *", "twice = 1.9 *"),

@@ -65,7 +65,8 @@ def proposition1(K1: ArrayLike, K2: ArrayLike, noise_variance: float) -> Proposi
     one_sided = max(0.0, float(-e.min() / (1.0 + e.min())))
     two_sided = max(one_sided, float(e.max()))
     trace = float(e.sum())  # Tr(S2^-1 S1) - N
-    spectral = float(np.abs(e / (1.0 + e)).max())
+    # D / (1 - D) for D = max |e / (1 + e)|, written in e itself: 1 - D would cancel where S1 is many times S2
+    excess = math.inf if e.min() <= -0.5 else max(float(e.max()), float((-e / (1.0 + 2.0 * e)).max()))
     shifted = np.trace(K) - (1.0 - one_sided) * np.trace(Sigma) + one_sided * s2 * n
     return Proposition1(
         kl=0.5 * float(log_excess(e).sum()),
@@ -75,7 +76,7 @@ def proposition1(K1: ArrayLike, K2: ArrayLike, noise_variance: float) -> Proposi
         bound2=two_sided * n,
         bound3=float(shifted) / (2.0 * s2),
         bound1_log=0.5 * (trace + n * math.log1p(one_sided)),
-        bound2_quadratic=spectral_error_bound(spectral, n),
+        bound2_quadratic=_quadratic_bound(excess, n),
     )
 
 
@@ -84,9 +85,12 @@ def spectral_error_bound(spectral_error: float, n: int) -> float:
 
     With x = D / (1 - D) the bracket is x - ln(1 + x).
     """
-    if spectral_error >= 1.0:
-        return math.inf
-    return 0.5 * n * float(log_excess(spectral_error / (1.0 - spectral_error)))
+    return _quadratic_bound(math.inf if spectral_error >= 1.0 else spectral_error / (1.0 - spectral_error), n)
+
+
+def _quadratic_bound(excess: float, n: int) -> float:
+    """N/2 (x - ln(1 + x))."""
+    return math.inf if math.isinf(excess) else 0.5 * n * float(log_excess(excess))
 
 
 def _relative_difference(S1: Array, S2: Array, difference: Array | None = None) -> Array:
