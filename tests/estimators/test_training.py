@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import warnings
 
@@ -168,9 +169,10 @@ def test_callbacks_that_return_other_things_do_not_stop_the_fit(cls):
 
 @every_estimator
 def test_verbose_prints_a_line_per_iteration(cls, capsys):
-    model = small(cls, max_iter=400, verbose=1).fit(X, Y)
+    seen: list[Iteration] = []
+    model = small(cls, max_iter=400, verbose=1, callbacks=[seen.append]).fit(X, Y)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) >= model.n_iter_
+    assert len(lines) == len(seen) >= model.n_iter_
     assert_mentions(lines[0], "iteration", "objective/row", "gradient", f"rank {model.rank_}")
     small(cls, max_iter=400).fit(X, Y)
     assert capsys.readouterr().out == ""
@@ -284,6 +286,16 @@ def test_so_far_is_the_model_that_a_stop_would_give_and_the_fit_goes_on(cls):
     assert_mentions(early.stop_reason_, "still running")
     assert np.array_equal(model.predict(X), plain.predict(X))
     assert not np.array_equal(model.predict(X), early.predict(X))
+
+
+@every_low_rank
+def test_a_fit_that_was_stopped_keeps_nothing_of_its_training(cls):
+    rows, target = problem(n=3000, d=5)
+    model = small(cls, callbacks=[lambda record: True]).fit(rows, target)
+    with pytest.raises(InvalidInputError, match="while a fit runs"):
+        model.so_far()
+    model.callbacks = None
+    assert len(pickle.dumps(model)) < rows.nbytes
 
 
 @every_low_rank

@@ -17,8 +17,9 @@ from certgp.errors import InvalidInputError
 from certgp.estimators.automatic_rank import AUTOMATIC, fit_with_automatic_rank
 from certgp.estimators.base import unoptimised
 from certgp.estimators.fourier import FourierGP
-from certgp.estimators.low_rank import LowRankRegressor, Plan, TrialRows
+from certgp.estimators.low_rank import LowRankRegressor
 from certgp.estimators.mercer import MercerGP
+from certgp.estimators.planned import Plan, PlannedRegressor, TrialRows
 from certgp.estimators.sparse import SparseGP
 from certgp.estimators.validation import generator
 from certgp.gp import LowRankProcess
@@ -41,7 +42,7 @@ class _Contender:
     """A method in the contest: its estimator, its plan, what its training reached so far."""
 
     name: str
-    estimator: LowRankRegressor
+    estimator: PlannedRegressor
     plan: Plan
     outcome: OptimisationResult
     trial: Trial
@@ -67,9 +68,7 @@ class AutoGP(LowRankRegressor):
         as in ``MercerGP``
     """
 
-    optimize = True
-    length_scale = None
-    _active: LowRankRegressor | None = None  # the method being trained, during a fit
+    _active: PlannedRegressor | None = None  # the method being trained, during a fit
 
     def __init__(
         self,
@@ -95,7 +94,7 @@ class AutoGP(LowRankRegressor):
         self.tolerance = tolerance
         self.max_rank = max_rank
         self.kernel = kernel
-        self.max_iter = max_iter  # type: ignore[assignment]
+        self.max_iter = max_iter
         self.standardize = standardize
         self.calibrate = calibrate
         self.dtype = dtype
@@ -110,7 +109,7 @@ class AutoGP(LowRankRegressor):
         for estimator in self._contestants().values():
             estimator._check_parameters()
 
-    def _contestants(self) -> dict[str, LowRankRegressor]:
+    def _contestants(self) -> dict[str, PlannedRegressor]:
         """Unfitted estimators by name, with the parameters they share with this one."""
         names = self.candidates
         if isinstance(names, str) or not names or any(name not in CANDIDATES for name in names):
@@ -131,8 +130,8 @@ class AutoGP(LowRankRegressor):
             )
         return {name: self._contestant(name) for name in usable}
 
-    def _contestant(self, name: str) -> LowRankRegressor:
-        built: dict[str, LowRankRegressor] = {
+    def _contestant(self, name: str) -> PlannedRegressor:
+        built: dict[str, PlannedRegressor] = {
             "mercer": MercerGP(),
             "mercer-marginal": MercerGP(objective="marginal", variance="lowrank"),
             "sparse": SparseGP(),
@@ -172,14 +171,14 @@ class AutoGP(LowRankRegressor):
         return self._taken_over(winner.estimator, winner.estimator._condition(winner.plan, source), outcome)
 
     def _taken_over(
-        self, estimator: LowRankRegressor, process: LowRankProcess, outcome: OptimisationResult
+        self, estimator: PlannedRegressor, process: LowRankProcess, outcome: OptimisationResult
     ) -> tuple[LowRankProcess, OptimisationResult]:
         self._active, self._certificate = None, estimator._certificate
         return process, outcome
 
     def _contest(
         self,
-        contestants: dict[str, LowRankRegressor],
+        contestants: dict[str, PlannedRegressor],
         X: NDArray[np.floating],
         source: ArraySource,
         log: EvaluationLog | None,
@@ -199,7 +198,7 @@ class AutoGP(LowRankRegressor):
     def _entered(
         self,
         name: str,
-        estimator: LowRankRegressor,
+        estimator: PlannedRegressor,
         X: NDArray[np.floating],
         source: SubsetSource,
         rows: TrialRows,
@@ -256,9 +255,6 @@ class AutoGP(LowRankRegressor):
         self.method_, self.trials_, self.choice_ = name, trials, reason
         if self.verbose:
             print(reason)
-
-    def _plan(self, source: RowSource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
-        raise NotImplementedError("the methods that AutoGP tries have plans of their own")
 
 
 def _ranked(contenders: Sequence[_Contender]) -> list[_Contender]:

@@ -17,7 +17,7 @@ from certgp.guarantees import Certificate, Problem, Reference, certify_dominated
 from certgp.training import OptimisationResult
 
 if TYPE_CHECKING:
-    from certgp.estimators.low_rank import LowRankRegressor
+    from certgp.estimators.planned import PlannedRegressor
 
 AUTOMATIC = "auto"
 FIRST_RANK = 16
@@ -37,7 +37,7 @@ class _Verdict:
 
 
 def fit_with_automatic_rank(
-    estimator: LowRankRegressor, X: NDArray[np.floating], y: NDArray[np.floating]
+    estimator: PlannedRegressor, X: NDArray[np.floating], y: NDArray[np.floating]
 ) -> tuple[LowRankProcess, OptimisationResult]:
     """Fit at ranks 16, 32, 64, ... until KL(exact || model) / N <= tolerance is proven, then drop what is not needed.
 
@@ -63,7 +63,7 @@ def fit_with_automatic_rank(
     return process, outcome
 
 
-def _certified(estimator: LowRankRegressor, problem: Problem, process: LowRankProcess, tolerance: float) -> _Verdict:
+def _certified(estimator: PlannedRegressor, problem: Problem, process: LowRankProcess, tolerance: float) -> _Verdict:
     """The best statement about this process: its own statistics where they suffice, else a reference wide enough."""
     n, s2 = problem.source.n_rows, problem.noise_variance
     own: Certificate | None = None
@@ -121,7 +121,7 @@ def truncated(process: LowRankProcess, rank: int) -> LowRankProcess:
     return cut
 
 
-def _explain(estimator: LowRankRegressor, rank: int, certificate: Certificate, tolerance: float) -> None:
+def _explain(estimator: PlannedRegressor, rank: int, certificate: Certificate, tolerance: float) -> None:
     n = certificate.n_rows
     warn_user(
         f"rank='auto' ended at rank {rank} with a certified KL per row between {certificate.kl.lower / n:.3g} and "

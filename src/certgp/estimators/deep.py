@@ -19,7 +19,7 @@ from certgp.data import ArraySource, RowSource, SubsetSource
 from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError, warn_user
 from certgp.estimators.base import unoptimised
 from certgp.estimators.fingerprint import fingerprint
-from certgp.estimators.low_rank import LowRankRegressor, Plan, TrialRows
+from certgp.estimators.planned import Plan, PlannedRegressor, TrialRows
 from certgp.estimators.validation import (
     DTYPES,
     StartingValues,
@@ -60,7 +60,7 @@ class _Member:
     outcome: OptimisationResult
 
 
-class DeepRegressor(LowRankRegressor):
+class DeepRegressor(PlannedRegressor):
     """A GP on the outputs g(x) of a network, both learned from the evidence. Subclasses choose the features."""
 
     embedding: int

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from certgp.data import Chunk, RowSource
-from certgp.estimators.low_rank import LowRankRegressor, Plan, TrialRows
+from certgp.estimators.planned import Plan, PlannedRegressor, TrialRows
 from certgp.estimators.validation import (
     OBJECTIVES,
     VARIANCES,
@@ -34,7 +34,7 @@ _TRIAL_SHARE = 0.15  # of max_iter: trial of a start, and again of learned frequ
 _RELEVANCE = (0.2, 5.0)  # how far a length-scale may start from the common one
 
 
-class FourierGP(LowRankRegressor):
+class FourierGP(PlannedRegressor):
     """Fourier GP (the paper's FGP): rank-r regression on cos/sin pairs at frequencies of the kernel's spectral law.
 
     Parameters

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certgp.data import Chunk, RowSource
 from certgp.errors import InvalidInputError
-from certgp.estimators.low_rank import LowRankRegressor, Plan, TrialRows, input_moments
+from certgp.estimators.planned import Plan, PlannedRegressor, TrialRows
 from certgp.estimators.validation import check_choice, check_count, check_engine, per_dimension, starting_values
 from certgp.features import MercerMap
 from certgp.features.mercer import INDEX_SETS
@@ -21,7 +21,14 @@ from certgp.gp import LowRankModel
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
 from certgp.kernels import Kernel
 from certgp.training import Callback, Candidate, Stage, reselect_indices
-from certgp.transforms import Identity, Projection, Transform, principal_directions, sliced_inverse_directions
+from certgp.transforms import (
+    Identity,
+    Projection,
+    Transform,
+    input_moments,
+    principal_directions,
+    sliced_inverse_directions,
+)
 
 _START_LENGTH_SCALE = 2.4  # eps = .3 in the paper's parametrisation
 _AUTO_DIMENSIONS = (4, 9)
@@ -33,7 +40,7 @@ _FIRST_SHARE, _WARM_SHARE, _WARM_ROUNDS = (
 )  # of max_iter: start, rounds on the subsample; all rows get the rest
 
 
-class MercerGP(LowRankRegressor):
+class MercerGP(PlannedRegressor):
     """Mercer GP (the paper's MGP): rank-r regression on eigenfunctions of the Gaussian kernel, below the kernel for
     every X.
 
@@ -142,7 +149,7 @@ class MercerGP(LowRankRegressor):
         dimensions = self._projected_dimensions(n_columns)
         if not dimensions:
             return {"all columns": Identity(n_columns)}
-        mean, covariance = input_moments(sample)
+        mean, covariance = input_moments(sample.X)
         found: dict[str, Transform] = {}
         for d in dimensions:
             principal = principal_directions(covariance, d)

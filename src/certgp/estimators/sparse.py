@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from certgp.data import RowSource
 from certgp.errors import InvalidInputError
 from certgp.estimators.automatic_rank import AUTOMATIC
-from certgp.estimators.low_rank import LowRankRegressor, Plan, TrialRows
+from certgp.estimators.planned import Plan, PlannedRegressor, TrialRows
 from certgp.estimators.validation import check_choice, numbers, one_number, starting_values
 from certgp.features import NystromMap
 from certgp.features.inducing import INDUCING_METHODS, inducing_points
@@ -28,7 +28,7 @@ _INITIAL_ROWS = 5_000
 _TRIAL_SHARE, _WARM_SHARE = 0.15, 0.2  # of max_iter: trial of a start, rest of the subsample; all rows get the rest
 
 
-class SparseGP(LowRankRegressor):
+class SparseGP(PlannedRegressor):
     """Sparse GP regression (SGPR, Titsias 2009): the kernel seen through r inducing points, below the kernel for
     every X.
 

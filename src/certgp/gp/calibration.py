@@ -12,9 +12,14 @@ Array = NDArray[np.float64]
 _LARGEST_LOG_SCALE = 1.5  # a factor of 4.5 either way: beyond it the model, not its noise, is wrong
 
 
+def gaussian_log_density(y: Array, mean: Array, variance: Array) -> Array:
+    """log N(y | mean, variance), number by number."""
+    return np.asarray(-0.5 * (np.log(2.0 * np.pi * variance) + np.square(y - mean) / variance))
+
+
 def gaussian_nlpd(y: Array, mean: Array, variance: Array) -> float:
     """Mean of -log N(y | mean, variance) over rows (n,)."""
-    return float(np.mean(0.5 * (np.log(2.0 * np.pi * variance) + np.square(y - mean) / variance)))
+    return -float(np.mean(gaussian_log_density(y, mean, variance)))
 
 
 def noise_scale(y: Array, mean: Array, latent_variance: Array, noise_variance: float) -> float:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr, ndtri
 from torch import Tensor
 
+from certgp.gp.calibration import gaussian_log_density
 from certgp.gp.process import GaussianProcess
 
 Array = NDArray[np.float64]
@@ -28,7 +29,7 @@ def mixture_moments(means: Array, variances: Array) -> tuple[Array, Array]:
 
 def mixture_log_density(y: Array, means: Array, variances: Array) -> Array:
     """log 1/m sum_i N(y | m_i, v_i) at y (n,): (n,)."""
-    each = -0.5 * (np.log(2.0 * np.pi * variances) + np.square(y - means) / variances)
+    each = gaussian_log_density(y, means, variances)
     density: Array = logsumexp(each, axis=0) - math.log(len(means))
     return density
 

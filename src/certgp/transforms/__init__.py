@@ -2,7 +2,7 @@
 
 from certgp.transforms.base import Transform
 from certgp.transforms.clip import Clip
-from certgp.transforms.directions import linear_slopes, principal_directions, sliced_inverse_directions
+from certgp.transforms.directions import input_moments, linear_slopes, principal_directions, sliced_inverse_directions
 from certgp.transforms.identity import Identity
 from certgp.transforms.network import Network, TanhNetwork, check_network
 from certgp.transforms.projection import Projection
@@ -17,6 +17,7 @@ __all__ = [
     "TanhNetwork",
     "Transform",
     "check_network",
+    "input_moments",
     "linear_slopes",
     "principal_directions",
     "sliced_inverse_directions",

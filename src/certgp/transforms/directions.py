@@ -39,3 +39,10 @@ def linear_slopes(X: Tensor, y: Tensor, ridge: float = 1e-3) -> Tensor:
     covariance = centred.mT @ centred / len(X) + ridge * torch.eye(X.shape[1], dtype=X.dtype)
     slopes: Tensor = torch.linalg.solve(covariance, centred.mT @ (y - y.mean()) / len(X))
     return slopes
+
+
+def input_moments(X: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean (D,) and covariance (D, D) of inputs (n, D)."""
+    mean = X.mean(0)
+    centred = X - mean
+    return mean, centred.mT @ centred / X.shape[0]
