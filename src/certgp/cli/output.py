@@ -28,7 +28,7 @@ class Console:
     def result(self, fields: Mapping[str, object], text: str) -> None:
         """The outcome of the command: one JSON object, or text for people."""
         self.status("")
-        print(json.dumps(_finite(fields), allow_nan=False) if self._as_json else text, flush=True)
+        print(json.dumps(finite(fields), allow_nan=False) if self._as_json else text, flush=True)
 
     def notice(self, text: str) -> None:
         """One line on stderr, whatever its text was before."""
@@ -113,10 +113,10 @@ def _table_line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([first, *rest]).rstrip()
 
 
-def _finite(value: object) -> object:
+def finite(value: object) -> object:
     """JSON knows no NaN and no infinity: they become null."""
     if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
+        return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,137 @@
+"""Pieces of an experiment that are computed and kept one by one, so that an interrupted run goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from certgp import __version__
+from certgp.data.tables import replacing
+from certgp.errors import DataFileError, InvalidInputError
+
+Scalar = str | int | float | bool | None
+Settings = Mapping[str, Scalar]
+Values = Mapping[str, Any]  # anything JSON can hold
+_UNSAFE = re.compile(r"[^A-Za-z0-9.+_]+")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one piece computes: the family of experiments it belongs to, and the settings that make it this piece.
+
+    Cells with the same family and settings are the same computation, whichever table or figure shows them.
+    """
+
+    family: str
+    settings: Settings
+
+    @property
+    def name(self) -> str:
+        """The settings' values as a file name."""
+        return "-".join(_UNSAFE.sub("_", str(value)) for value in self.settings.values())
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A cell, what came out of it and how long it took."""
+
+    cell: Cell
+    result: Values
+    seconds: float
+    made_by: Values = field(default_factory=dict)  # version and machine
+
+    def __getitem__(self, key: str) -> Any:
+        """A setting or a result by name."""
+        return self.cell.settings[key] if key in self.cell.settings else self.result[key]
+
+
+@dataclass(frozen=True)
+class CellStore:
+    """Finished cells as ``folder/family/name.json``, each written whole or not at all.
+
+    One file a cell: several processes may fill one folder, and version control sees which cells are new.
+    """
+
+    folder: Path
+
+    def load(self, cell: Cell) -> Finished | None:
+        """The finished cell, or None where it has not been computed."""
+        path = self._path(cell)
+        if not path.exists():
+            return None
+        try:
+            content = json.loads(path.read_text())
+            kept = Finished(cell, content["result"], content["seconds"], content["made_by"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataFileError(f"{path} is not a finished cell ({error}); delete it to compute it again") from error
+        if dict(content["settings"]) != dict(cell.settings):
+            raise DataFileError(f"{path} holds the cell {content['settings']}, wanted {dict(cell.settings)}; delete it")
+        return kept
+
+    def save(self, finished: Finished) -> None:
+        """Keep a finished cell."""
+        path = self._path(finished.cell)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = {
+            "settings": dict(finished.cell.settings),
+            "result": dict(finished.result),
+            "seconds": round(finished.seconds, 3),
+            "made_by": dict(finished.made_by),
+        }
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+    def finished(self, cells: Sequence[Cell]) -> list[Finished]:
+        """Those of the cells that have been computed, in the order of ``cells``."""
+        return [kept for cell in cells if (kept := self.load(cell)) is not None]
+
+    def _path(self, cell: Cell) -> Path:
+        return self.folder / cell.family / f"{cell.name}.json"
+
+
+def computed(
+    cells: Sequence[Cell],
+    compute: Callable[[Settings], Values],
+    store: CellStore,
+    announce: Callable[[Cell, int, int], None] = lambda cell, number, total: None,
+) -> Iterator[Finished]:
+    """All cells, in order: those in the store as they are, the others computed and kept at once.
+
+    ``announce(cell, number, total)`` is called before each computation.
+    """
+    for number, cell in enumerate(cells, 1):
+        kept = store.load(cell)
+        if kept is None:
+            announce(cell, number, len(cells))
+            started = time.perf_counter()
+            result = compute(cell.settings)
+            made_by = {"certgp": __version__, "python": platform.python_version()}
+            kept = Finished(cell, result, time.perf_counter() - started, made_by)
+            store.save(kept)
+        yield kept
+
+
+def chosen(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
+    """Cells whose settings agree with all conditions ``key=value`` or ``key=value,value``."""
+    for condition in only:
+        key, separator, values = condition.partition("=")
+        if not separator or not values:
+            raise InvalidInputError(f"a condition reads key=value or key=value,value; found {condition!r}")
+        known = {str(cell.settings[key]) for cell in cells if key in cell.settings}
+        wanted = values.split(",")
+        unknown = [value for value in wanted if value not in known]
+        if unknown:
+            keys = sorted({key for cell in cells for key in cell.settings})
+            raise InvalidInputError(
+                f"{condition!r} fits no cell: {key} has the values {', '.join(sorted(known))}"
+                if known
+                else f"{condition!r} fits no cell; settings are {', '.join(keys)}"
+            )
+        cells = [cell for cell in cells if key not in cell.settings or str(cell.settings[key]) in wanted]
+    return list(cells)

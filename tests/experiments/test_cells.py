@@ -1,0 +1,69 @@
+"""Cells are computed once, kept whole, and chosen by their settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from certgp.errors import DataFileError, InvalidInputError
+from certgp.experiments.cells import Cell, CellStore, chosen, computed
+
+CELLS = [Cell("family", {"data": data, "rank": rank}) for data in ("a", "b/c") for rank in (1, 20)]
+
+
+def squares(settings):
+    return {"square": settings["rank"] ** 2, "list": [1.5, None]}
+
+
+def test_an_interrupted_run_loses_only_the_cell_in_progress(tmp_path):
+    store, begun = CellStore(tmp_path), []
+
+    def interrupted(settings):
+        begun.append(settings)
+        if len(begun) == 3:
+            raise KeyboardInterrupt
+        return squares(settings)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(computed(CELLS, interrupted, store))
+    assert [f.cell for f in store.finished(CELLS)] == CELLS[:2]
+    announced = []
+    again = list(computed(CELLS, squares, store, lambda cell, number, total: announced.append((cell, number, total))))
+    assert announced == [(CELLS[2], 3, 4), (CELLS[3], 4, 4)]
+    assert [f["square"] for f in again] == [1, 400, 1, 400]
+    assert [f["data"] for f in again] == ["a", "a", "b/c", "b/c"]
+    assert [f.result for f in again] == [f.result for f in CellStore(tmp_path).finished(CELLS)]
+
+
+def test_no_half_written_file_remains(tmp_path):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        list(computed(CELLS[:1], lambda settings: {"x": float("nan")}, CellStore(tmp_path)))
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_damaged_and_foreign_files_are_refused(tmp_path):
+    store = CellStore(tmp_path)
+    list(computed(CELLS[:1], squares, store))
+    (path,) = tmp_path.rglob("*.json")
+    assert path.name == "a-1.json"
+    whole = path.read_text()
+    path.write_text(whole[:20])
+    with pytest.raises(DataFileError, match="delete it to compute it again"):
+        store.load(CELLS[0])
+    path.write_text(whole.replace('"a"', '"other"'))
+    with pytest.raises(DataFileError, match="wanted"):
+        store.load(CELLS[0])
+
+
+def test_cells_are_chosen_by_their_settings():
+    assert chosen(CELLS, ["rank=20"]) == [CELLS[1], CELLS[3]]
+    assert chosen(CELLS, ["rank=1,20", "data=a"]) == CELLS[:2]
+    assert chosen(CELLS, []) == CELLS
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [("rank", "key=value"), ("rank=7", "rank has the values 1, 20"), ("size=7", "settings are data, rank")],
+)
+def test_conditions_that_fit_nothing_are_refused(condition, text):
+    with pytest.raises(InvalidInputError, match=text):
+        chosen(CELLS, [condition])
