@@ -265,6 +265,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         check_dense(len(rows), "Ask for return_std=True or predict fewer rows at a time.")
         X = self._tensor(rows)
         covariance = self._process.covariance(X)
+        covariance = 0.5 * (
+            covariance + covariance.mT
+        )  # products are symmetric to the last bit on some processors only
         if include_noise:
             covariance.diagonal().add_(self._process.predictive_noise)
         mean, _ = self._moments(rows)
