@@ -11,7 +11,8 @@ from estimator_cases import problem
 import certgp
 from certgp import AutoGP, FourierGP, MercerGP, SparseGP
 from certgp.errors import CertgpWarning, InvalidInputError, NotCertifiableError
-from certgp.estimators.auto import CANDIDATES
+from certgp.estimators.auto import CANDIDATES, _Contender, _winner
+from certgp.training import Trial
 
 pytestmark = pytest.mark.filterwarnings("ignore::certgp.errors.CertgpWarning")
 
@@ -28,9 +29,28 @@ def test_all_candidates_were_tried_and_the_best_finalist_chosen(fitted):
     assert sorted(trial.name for trial in fitted.trials_) == sorted(CANDIDATES)
     scores = [trial.score for trial in fitted.trials_]
     assert scores == sorted(scores)
-    assert fitted.method_ == fitted.trials_[0].name
-    assert fitted.choice_.startswith(f"{fitted.method_}: lowest mean negative log predictive density")
+    best = fitted.trials_[0].name
+    reason = "lowest mean negative log predictive density" if fitted.method_ == best else "it can be certified"
+    assert fitted.method_ in (best, "mercer", "sparse")
+    assert fitted.choice_.startswith(f"{fitted.method_}: {reason}")
     assert all(trial.name in fitted.choice_ for trial in fitted.trials_)
+
+
+def contender(name, losses):
+    return _Contender(name, None, None, None, Trial(name, 0.0, float(losses.mean()), 0.0), losses)
+
+
+def test_a_method_that_can_be_certified_wins_ties_and_only_ties():
+    losses = np.random.default_rng(0).standard_normal(2_000)
+    noise = np.random.default_rng(1).standard_normal(2_000)
+    noise -= noise.mean()  # standard error of the difference: 0.1 / sqrt(2000) = .0022
+    learned, sparse = contender("fourier-learned", losses), contender("sparse", losses + 0.001 + 0.1 * noise)
+    assert _winner([learned, sparse]).name == "sparse"
+    assert _winner([sparse, learned]).name == "sparse"
+    assert _winner([learned, contender("sparse", losses + 0.004 + 0.1 * noise)]).name == "fourier-learned"
+    assert _winner([learned, contender("fourier", losses + 0.001 + 0.1 * noise)]).name == "fourier-learned"
+    better = contender("mercer", losses - 0.01)
+    assert _winner([learned, sparse, better]).name == "mercer"
 
 
 def test_the_winner_is_conditioned_on_all_rows(fitted):

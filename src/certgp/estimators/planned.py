@@ -30,7 +30,7 @@ from certgp.estimators.validation import (
     generator,
 )
 from certgp.gp import LowRankModel, LowRankProcess
-from certgp.gp.calibration import gaussian_nlpd
+from certgp.gp.calibration import gaussian_log_density
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS, profile_evidence
 from certgp.kernels import Kernel
 from certgp.training import (
@@ -137,7 +137,7 @@ class PlannedRegressor(LowRankRegressor):
             self._unfinished = partial(self._condition, replace(plan, model=candidate.model), source)
 
         def score(model: LowRankModel) -> float:
-            return self._held_out_nlpd(replace(plan, model=model), rows)
+            return float(self._held_out_losses(replace(plan, model=model), rows).mean())
 
         engine, observers = check_engine(self.engine), self._observers()
         result = try_candidates(
@@ -145,12 +145,12 @@ class PlannedRegressor(LowRankRegressor):
         )
         return Plan(result.best.model, result.best.stages, plan.start), result
 
-    def _held_out_nlpd(self, plan: Plan, rows: TrialRows, source: RowSource | None = None) -> float:
-        """Mean negative log predictive density of the held-out rows given the subsample, or another source."""
+    def _held_out_losses(self, plan: Plan, rows: TrialRows, source: RowSource | None = None) -> NDArray[np.float64]:
+        """Negative log predictive density of each held-out row given the subsample, or another source."""
         process = self._condition(plan, rows.learn if source is None else source)
         mean, variance = process.moments(rows.held_out.X)
         total = variance + process.noise_variance
-        return gaussian_nlpd(rows.held_out.y.numpy(), mean.numpy(), total.numpy())
+        return -gaussian_log_density(rows.held_out.y.numpy(), mean.numpy(), total.numpy())
 
     def _condition(self, plan: Plan, source: RowSource, learn: bool = True) -> LowRankProcess:
         """The process at the present parameters, with its own copy of them, given all rows."""

@@ -25,7 +25,7 @@ from certgp.training import Callback, Candidate, Stage
 from certgp.transforms import Identity
 
 _INITIAL_ROWS = 5_000
-_TRIAL_SHARE, _WARM_SHARE = 0.15, 0.2  # of max_iter: trial of a start, rest of the subsample; all rows get the rest
+_TRIAL_SHARE, _WARM_SHARE = 0.1, 0.1  # of max_iter: trial of a start, rest of the subsample; all rows get the rest
 
 
 class SparseGP(PlannedRegressor):
@@ -67,7 +67,7 @@ class SparseGP(PlannedRegressor):
         signal_variance: float | None = None,
         noise_variance: float | None = None,
         optimize: bool = True,
-        max_iter: int = 500,
+        max_iter: int = 600,
         standardize: bool = True,
         calibrate: bool = False,
         dtype: str = "float64",

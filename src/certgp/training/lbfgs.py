@@ -108,7 +108,7 @@ def minimise(
         method="L-BFGS-B",
         bounds=objective.bounds(),
         callback=recorder,
-        options={"maxiter": max_iter, "maxcor": 20, "ftol": tolerance, "gtol": gradient_tolerance, "maxls": 25},
+        options={"maxiter": max_iter, "maxcor": 50, "ftol": tolerance, "gtol": gradient_tolerance, "maxls": 25},
     )
     objective.move_to(result.x)
     value = float(result.fun)
