@@ -136,7 +136,7 @@ def test_a_server_that_never_answers_is_given_up(path):
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/set.zip"
-        with pytest.raises(DownloadError, match="cannot be reached .*timed out"):
+        with pytest.raises(DownloadError, match=r"cannot be reached .*timed out"):
             download(RemoteFile("set.zip", url), path, timeout=0.1)
 
 

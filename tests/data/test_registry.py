@@ -46,7 +46,9 @@ def test_unknown_names_list_the_known_ones():
 
 def test_a_missing_file_says_where_to_put_it(monkeypatch, tmp_path):
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
-    with pytest.raises(DataFileError, match=r"yacht\.npz is missing; get it with 'certgp datasets fetch yacht', or set CERTGP_DATA"):
+    with pytest.raises(
+        DataFileError, match=r"yacht\.npz is missing; get it with 'certgp datasets fetch yacht', or set CERTGP_DATA"
+    ):
         load_dataset("yacht")
 
 

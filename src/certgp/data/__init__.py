@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from certgp.data.catalogue import DatasetInfo
     from certgp.data.fetch import fetch_dataset
-    from certgp.data.registry import data_directory, dataset_info, dataset_names, dataset_path, load_dataset
+    from certgp.data.registry import (
+        data_directory,
+        dataset_info,
+        dataset_names,
+        dataset_path,
+        load_dataset,
+        load_paper_version,
+    )
     from certgp.data.sources import ArraySource, Chunk, ChunkSource, RowSource, SubsetSource
     from certgp.data.standardise import Standardiser
     from certgp.data.tables import Table, read_table, write_table
@@ -29,6 +36,7 @@ _MODULES = {
     "dataset_path": "registry",
     "fetch_dataset": "fetch",
     "load_dataset": "registry",
+    "load_paper_version": "registry",
     "read_table": "tables",
     "write_table": "tables",
 }
@@ -48,6 +56,7 @@ __all__ = [
     "dataset_path",
     "fetch_dataset",
     "load_dataset",
+    "load_paper_version",
     "read_table",
     "write_table",
 ]
