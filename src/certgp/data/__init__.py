@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         dataset_path,
         load_dataset,
         load_paper_version,
+        local_dataset,
     )
     from certgp.data.sources import ArraySource, Chunk, ChunkSource, RowSource, SubsetSource
     from certgp.data.standardise import Standardiser
@@ -37,6 +38,7 @@ _MODULES = {
     "fetch_dataset": "fetch",
     "load_dataset": "registry",
     "load_paper_version": "registry",
+    "local_dataset": "registry",
     "read_table": "tables",
     "write_table": "tables",
 }
@@ -57,6 +59,7 @@ __all__ = [
     "fetch_dataset",
     "load_dataset",
     "load_paper_version",
+    "local_dataset",
     "read_table",
     "write_table",
 ]

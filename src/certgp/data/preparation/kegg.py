@@ -28,8 +28,9 @@ def keggdirected(paths: Sequence[Path]) -> tuple[Array, Array]:
 
     A line has the pathway's name and 23 numbers. Two columns about self-loops never vary, and the mean in-degree of a
     graph is its mean out-degree: without these three and the target 19 are left, the paper's number. That the last
-    column is the paper's target is a reading of its scores: log(edges), the target of another version in circulation,
-    follows from the other columns to an error of 0.09 at rank 100, where the paper has 0.32.
+    column is the paper's target is a reading of its scores: with it a sparse GP of rank 10 has NLPD .59 and RMSE .43 on
+    the version in circulation, the paper's SGPR .58 and .43. log(edges), that version's target, follows from the other
+    columns to an error of .09 at rank 100, where the paper has .32.
     """
     file = zipped(paths[0], "Relation Network (Directed).data")
     values = read_numbers(file, Layout(1 + len(NAMES), texts=(0,), missing=("?", "")))
