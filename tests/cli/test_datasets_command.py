@@ -58,6 +58,14 @@ def test_list_shows_every_set_and_labels_variants(certgp, data):
     assert "CC BY 4.0" in lines["song"]
 
 
+def test_list_survives_a_damaged_file(certgp, data):
+    (data / "yacht.npz").write_bytes(b"not an archive")
+    outcome = certgp("datasets", "list")
+    assert outcome.code == 0
+    assert "damaged: delete it" in outcome.out
+    assert "is damaged" in certgp("datasets", "fetch", "yacht").error()
+
+
 def test_list_as_json(certgp, data):
     fields = json.loads(certgp("datasets", "list", "--json").out)
     assert fields["directory"] == str(data)

@@ -60,6 +60,9 @@ def test_an_unusable_download_leaves_no_data_set(server, tmp_path):
     with pytest.raises(DataFileError, match=r"yacht\.zip is not a whole archive"):
         fetch_dataset("yacht")
     assert not (tmp_path / "data" / "yacht.npz").exists()
+    (tmp_path / "data" / "downloads" / "yacht" / "yacht.zip").unlink()  # as the message says
+    server.files["yacht.zip"] = (tmp_path / "a.zip").read_bytes()
+    assert fetch_dataset("yacht").n_rows == 308
 
 
 def test_fewer_rows_than_expected_are_labelled(server, tmp_path):

@@ -192,6 +192,10 @@ def test_archives_that_are_damaged_or_hold_something_else(tmp_path):
     archive.write_bytes(b"<html>sorry</html>")
     with pytest.raises(DataFileError, match=r"a\.zip is not a whole archive"):
         parse("protein", archive)
+    whole = zip_named(archive, {"3D_spatial_network.txt": lines(numbers(2000, 4))}).read_bytes()
+    archive.write_bytes(whole[:9000] + b"99" + whole[9002:])  # still numbers, and another checksum in the archive
+    with pytest.raises(DataFileError, match=r"a\.zip is not a whole archive \(Bad CRC-32"):
+        parse("3droad", archive)
     (tmp_path / "elevators.tgz").write_bytes(tar_bytes({"Elevators/elevators.data": lines(numbers(9, 19))})[:80])
     with pytest.raises(DataFileError, match=r"elevators\.tgz is not a whole archive"):
         parse("elevators", tmp_path / "elevators.tgz")

@@ -59,7 +59,7 @@ def run_list(arguments: argparse.Namespace, console: Console) -> None:
     """Every known data set and the state of its file, from headers alone."""
     from certgp.data.registry import data_directory, dataset_names, local_dataset
 
-    sets = [local_dataset(name) for name in dataset_names()]
+    sets = [local_dataset(name, damaged_as_missing=True) for name in dataset_names()]
     fields = {"command": "datasets list", "directory": str(data_directory()), "datasets": [_fields(s) for s in sets]}
     header = ("name", "here", "rows", "columns", "paper", "license", "source", "how the file here differs")
     rows = [_row(local) for local in sets]

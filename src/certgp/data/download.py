@@ -58,6 +58,11 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def forget(path: Path) -> None:
+    """Drop the recorded checksum of a download that turned out to be of no use, so that a better one can come."""
+    _record(path).unlink(missing_ok=True)
+
+
 def _transfer(file: RemoteFile, path: Path, progress: Progress, timeout: float) -> None:
     """Fill the .part file; a connection that breaks off is taken up again as long as it brings something new."""
     for attempt in range(1, _ATTEMPTS + 1):
@@ -154,7 +159,7 @@ def _range_start(response: http.client.HTTPResponse) -> int | None:
 
 def _verify(file: RemoteFile, path: Path, content: Path, accept_changed: bool) -> None:
     """Compare ``content``, which is or will be ``path``, with the expected or recorded checksum."""
-    record = path.with_name(f"{path.name}.sha256")
+    record = _record(path)
     found = sha256(content)
     recorded = record.read_text().split()[0] if record.exists() else None
     expected = recorded or file.sha256
@@ -172,6 +177,10 @@ def _verify(file: RemoteFile, path: Path, content: Path, accept_changed: bool) -
 
 def _part(path: Path) -> Path:
     return path.with_name(f"{path.name}.part")
+
+
+def _record(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
 
 
 def _validator_file(path: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from certgp.data.download import Progress, download
+from certgp.data.download import Progress, download, forget
 from certgp.data.registry import data_directory, local_dataset
 from certgp.errors import DataFileError
 
@@ -55,5 +55,10 @@ def _make(name: str, progress: Progress, timeout: float, accept_changed: bool) -
     paths = [folder / file.name for file in local.info.files]
     for file, path in zip(local.info.files, paths, strict=True):
         download(file, path, progress, timeout, accept_changed)
-    X, y = prepared(local.info, paths)
+    try:
+        X, y = prepared(local.info, paths)
+    except DataFileError:
+        for path in paths:  # it may be a page that says sorry: its checksum must not be the expected one from now on
+            forget(path)
+        raise
     write_table(local.path, {"X": X, "y": y})

@@ -27,10 +27,13 @@ class LocalDataset:
     info: DatasetInfo
     path: Path
     shape: tuple[int, int] | None  # None where the file is not there
+    damaged: bool = False  # there, and not readable
 
     @property
     def difference(self) -> str:
         """How the file differs from the paper's version, or the source's; empty where it does not."""
+        if self.damaged:
+            return "damaged: delete it"
         return "" if self.shape is None else self.info.label(*self.shape)
 
 
@@ -61,10 +64,15 @@ def dataset_path(name: str) -> Path:
     return data_directory() / f"{dataset_info(name).name}.npz"
 
 
-def local_dataset(name: str) -> LocalDataset:
+def local_dataset(name: str, damaged_as_missing: bool = False) -> LocalDataset:
     """A data set and the shape of its file, from the headers of the arrays alone."""
-    path = dataset_path(name)
-    return LocalDataset(dataset_info(name), path, stored_shape(path) if path.exists() else None)
+    info, path = dataset_info(name), dataset_path(name)
+    try:
+        return LocalDataset(info, path, stored_shape(path) if path.exists() else None)
+    except DataFileError:
+        if not damaged_as_missing:
+            raise
+        return LocalDataset(info, path, None, damaged=True)
 
 
 def load_dataset(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
