@@ -75,7 +75,9 @@ def test_after_three_breaks_the_part_is_kept_for_the_next_run(server, path):
 def test_a_server_without_ranges_starts_afresh(server, path):
     server.ranges = False
     server.break_after = [200_000]
-    download(remote(server), path)
+    seen = []
+    download(remote(server), path, lambda name, done, total: seen.append((done, total)))
+    assert seen[-1] == (len(CONTENT), len(CONTENT))
     assert path.read_bytes() == CONTENT
     assert server.answers == [200, 200]
 
