@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 WORKERS ?= 2
 
-.PHONY: demo test check format lint types layers bench soundness mutation peers docs clean help
+.PHONY: demo test check format lint types layers bench soundness mutation peers reproduction docs clean help
 
 help:
 	@echo "make demo    fit, score and plot the two demo problems (results in certgp-demo/)"
@@ -17,6 +17,7 @@ help:
 	@echo "make peers   environments of the peers for benchmarks/peers.py, under .peers/ (about 3 GB)"
 	@echo "make soundness  every bound against the dense exact GP on 20,000 random problems"
 	@echo "make mutation   weakened bounds, one per theorem, which the checks must notice"
+	@echo "make reproduction  docs/reproduction.md from the results in docs/results/"
 	@echo "make docs    build the documentation into site/"
 
 $(READY): pyproject.toml constraints.txt
@@ -60,6 +61,9 @@ soundness: $(READY)
 
 mutation: $(READY)
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) tests/theorems/test_mutations.py
+
+reproduction: $(READY)
+	$(BIN)/python -m certgp.experiments.reproduction_page docs/results docs/reproduction.md
 
 docs: $(READY)
 	$(BIN)/mkdocs build --strict --quiet

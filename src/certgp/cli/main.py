@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from certgp import __version__
-from certgp.cli import certify, demo, fit, predict, rank, reproduce
+from certgp.cli import certify, datasets, demo, fit, predict, rank, reproduce
 from certgp.cli.arguments import OneLineParser
 from certgp.cli.output import Console
 from certgp.errors import CertgpError
@@ -25,6 +25,7 @@ examples:
   certgp predict price.model new.csv --out predictions.csv        mean, std, lower, upper per row
   certgp certify price.model new.csv                              proven distance to the exact GP
   certgp rank train.csv --target price                            how many features the table needs
+  certgp datasets list                                            the benchmark data sets and which are here
   certgp reproduce all --quick                                    the paper's tables and figures, small
 
 'certgp COMMAND --help' explains a command. Exit codes: 0 success, 2 bad input, 130 interrupted.
@@ -42,7 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"certgp {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (fit, predict, certify, rank, demo, reproduce):
+    for command in (fit, predict, certify, rank, datasets, demo, reproduce):
         command.add_parser(commands)
     return parser
 

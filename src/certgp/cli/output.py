@@ -7,7 +7,7 @@ import math
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
@@ -89,11 +89,11 @@ def aligned(rows: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f"  {name:<{width}}  {value}" for name, value in rows)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A small table: the first column to the left, numbers to the right."""
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: Collection[int] = (0,)) -> str:
+    """A small table: the columns of text (by default the first) to the left, numbers to the right."""
     widths = [max(len(line[j]) for line in (header, *rows)) for j in range(len(header))]
     lines = [header, ["-" * width for width in widths], *rows]
-    return "\n".join("  " + _table_line(line, widths) for line in lines)
+    return "\n".join("  " + _table_line(line, widths, texts) for line in lines)
 
 
 def score_rows(scores: Scores) -> list[tuple[str, str]]:
@@ -105,12 +105,12 @@ def score_rows(scores: Scores) -> list[tuple[str, str]]:
     ]
 
 
-def _table_line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    first, *rest = (
-        cell.ljust(width) if j == 0 else cell.rjust(width)
+def _table_line(cells: Sequence[str], widths: Sequence[int], texts: Collection[int]) -> str:
+    padded = (
+        cell.ljust(width) if j in texts else cell.rjust(width)
         for j, (cell, width) in enumerate(zip(cells, widths, strict=True))
     )
-    return "  ".join([first, *rest]).rstrip()
+    return "  ".join(padded).rstrip()
 
 
 def finite(value: object) -> object:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from certgp.cli.arguments import add_command
 from certgp.cli.output import Console, finite, table
-from certgp.data.tables import replacing
 from certgp.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -111,6 +110,8 @@ def _write(found: Experiment, rows: Sequence[Row], out: Path, console: Console) 
     """NAME.json, NAME.csv and, with matplotlib, NAME.png; nothing where there are no rows yet."""
     if not rows:
         return []
+    from certgp.data.tables import replacing
+
     files = [out / f"{found.name}.json", out / f"{found.name}.csv"]
     columns = list(dict.fromkeys(key for row in rows for key in row))
     with replacing(files[0]) as temporary:

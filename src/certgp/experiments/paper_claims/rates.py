@@ -1,0 +1,143 @@
+"""Claims about ranks and divergences: figures 1 and 2, and the theorems behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from certgp.experiments.experiment import Row
+from certgp.experiments.paper_claims.finding import Claim, Finding, finding, not_run
+from certgp.experiments.results import Results, number, paired, rows_of
+
+
+def _rank(row: Row) -> float | None:
+    """The rank, or the largest one that was tried in vain."""
+    return number(row, "rank", "more_than")
+
+
+def _lower(first: Row, second: Row) -> bool:
+    """A rank tried in vain is itself too low."""
+    needed, other = number(first, "rank"), _rank(second)
+    assert needed is not None
+    assert other is not None
+    return needed < other or (needed == other and number(second, "rank") is None)
+
+
+def _is(kernel: str, method: str) -> Callable[[Row], bool]:
+    def matches(row: Row) -> bool:
+        return str(row.get("kernel", "")).startswith(kernel) and row.get("method") == method
+
+    return matches
+
+
+def _lower_rank(first: tuple[str, str], second: tuple[str, str]) -> Callable[[Results], Finding]:
+    def judge(results: Results) -> Finding:
+        pairs = paired(rows_of(results, "figure1"), ("D", "N", "seed"), _is(*first), _is(*second))
+        pairs = [(a, b) for a, b in pairs if number(a, "rank") is not None and _rank(b) is not None]
+        if not pairs:
+            return not_run("figure1")
+        lower = [(a, b) for a, b in pairs if _lower(a, b)]
+        shown = "; ".join(
+            f"D = {a['D']}: {_rank(a):.0f} against {'more than ' if number(b, 'rank') is None else ''}{_rank(b):.0f}"
+            for a, b in _of_largest_run(pairs)
+        )
+        return finding(len(lower) == len(pairs), f"lower in {len(lower)} of {len(pairs)} runs ({shown})")
+
+    return judge
+
+
+def _of_largest_run(pairs: Sequence[tuple[Row, Row]]) -> list[tuple[Row, Row]]:
+    """The pairs of the largest N and its first seed."""
+    largest = max(number(a, "N") or 0.0 for a, _ in pairs)
+    some = [(a, b) for a, b in pairs if (number(a, "N") or 0.0) == largest]
+    return [(a, b) for a, b in some if a.get("seed") == some[0][0].get("seed")]
+
+
+def _lower_kl(first: tuple[str, str], second: tuple[str, str]) -> Callable[[Results], Finding]:
+    def judge(results: Results) -> Finding:
+        pairs = paired(rows_of(results, "figure2"), ("N", "rank"), _is(*first), _is(*second))
+        values = [(a["rank"], number(a, "kl"), number(b, "kl")) for a, b in pairs]
+        known = [(rank, a, b) for rank, a, b in values if a is not None and b is not None]
+        if not known:
+            return not_run("figure2")
+        lower = sum(a < b for _, a, b in known)
+        shown = "; ".join(f"r = {rank}: {a:.3g} against {b:.3g}" for rank, a, b in known[:6])
+        return finding(lower == len(known), f"lower at {lower} of {len(known)} ranks ({shown})")
+
+    return judge
+
+
+def _bounds_hold(results: Results) -> Finding:
+    inequalities = [pair for row in rows_of(results, "figure2") for pair in _inequalities(row)]
+    if not inequalities:
+        return not_run("figure2")
+    held = sum(less <= more + _SLACK * max(1.0, abs(more)) for less, more in inequalities)
+    return finding(held == len(inequalities), f"{held} of {len(inequalities)} bounds hold")
+
+
+_SLACK = 1e-9  # rounding of figures that come through JSON
+
+
+def _inequalities(row: Row) -> list[tuple[float, float]]:
+    """Pairs (smaller, larger) that theorems promise; an interval is that of the first draw of random features."""
+    first, average = number(row, "kl_first", "kl"), number(row, "kl")
+    pairs = [(average, number(row, "trace_paper")), (average, number(row, "trace_sharp"))]
+    pairs += [(number(row, "lower"), first), (first, number(row, "upper"))]
+    return [(less, more) for less, more in pairs if less is not None and more is not None]
+
+
+def _promised_ranks_suffice(results: Results) -> Finding:
+    checked = broken = 0
+    for row in rows_of(results, "figure1"):
+        for key in ("a_priori_paper", "a_priori_sharp", "trace_paper", "trace_sharp", "reference"):
+            needed, promised = number(row, "rank"), number(row, key)
+            if needed is not None and promised is not None:
+                checked, broken = checked + 1, broken + (promised < needed)
+    if not checked:
+        return not_run("figure1")
+    return finding(not broken, f"{checked - broken} of {checked} promised ranks are at least the rank that is needed")
+
+
+CLAIMS = (
+    Claim(
+        "Mercer approximations need a lower rank than random features (Gaussian kernel)",
+        "Figure 1",
+        "in every run",
+        _lower_rank(("gaussian", "mercer"), ("gaussian", "fourier")),
+    ),
+    Claim(
+        "Gaussian kernels need a lower rank than Matern kernels, truncated expansions",
+        "Figure 1",
+        "in every run",
+        _lower_rank(("gaussian", "mercer"), ("matern", "eigendecomposition")),
+    ),
+    Claim(
+        "Gaussian kernels need a lower rank than Matern kernels, random features",
+        "Figure 1",
+        "in every run",
+        _lower_rank(("gaussian", "fourier"), ("matern", "fourier")),
+    ),
+    Claim(
+        "At equal rank, random features give a worse KL than the truncated Mercer expansion (Gaussian kernel)",
+        "Figure 2",
+        "at every rank that both have",
+        _lower_kl(("gaussian", "mercer"), ("gaussian", "fourier")),
+    ),
+    Claim(
+        "At equal rank, truncation gives a better KL for the Gaussian than for the Matern kernel",
+        "Figure 2",
+        "at every rank that both have",
+        _lower_kl(("gaussian", "mercer"), ("matern", "eigendecomposition")),
+    ),
+    Claim(
+        "The divergence stays within the bounds that theorems and certificates give",
+        "Theorems; Figure 2",
+        "every bound of every row",
+        _bounds_hold,
+    ),
+    Claim(
+        "The rank that a theorem or certificate promises to suffice does suffice",
+        "Theorems; Figure 1",
+        "every promised rank of every row",
+        _promised_ranks_suffice,
+    ),
+)

@@ -1,0 +1,108 @@
+"""docs/reproduction.md, made from the results of ``certgp reproduce``: tables, figures, claims, what is missing.
+
+    python -m certgp.experiments.reproduction_page docs/results docs/reproduction.md
+
+Nothing is computed here. A result that is not there is shown as not run yet.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from certgp.data.catalogue import DATASETS
+from certgp.data.tables import replacing
+from certgp.experiments.experiment import Row
+from certgp.experiments.page_tables import SECTIONS, Section, markdown_table, summary
+from certgp.experiments.paper_claims import CLAIMS, FAILS, HOLDS, NOT_RUN
+from certgp.experiments.results import Results, read_results, rows_of
+
+_MARKS = {HOLDS: "✓ holds", FAILS: "✗ does not hold here", NOT_RUN: "not run yet"}
+_TABLES = ("table-nlpd", "table-rmse", "table-deep", "sensitivity", "electric")
+_PAPER_NAMES = {"keggdirected": "keggdir", "superconduct": "super"}  # rows may have either
+_HEAD = """# Reproduction
+
+This page is generated (`make reproduction`) from the files that `certgp reproduce NAME --out docs/results` wrote; no
+number on it is typed by hand. "Paper" is what the paper prints, "ours" what this library computed with the protocol of
+the same section: means and, in parentheses, standard deviations over splits. The difference is ours minus the paper's,
+lower being better everywhere, and is also given in the paper's standard deviations over splits where it prints one
+above zero. **Bold with ✓** marks figures that are equal to the paper's at the precision of its print, or better."""
+
+
+def page(results: Results, pictures: Mapping[str, str]) -> str:
+    """The whole page; ``pictures`` has the link of each experiment's figure, by name."""
+    parts = [_HEAD, _claims(results)]
+    parts += [_section(section, results, pictures) for section in SECTIONS]
+    parts.append(_missing(results))
+    return "\n\n".join(parts) + "\n"
+
+
+def write_page(folder: Path, path: Path) -> None:
+    """Read the results of a folder and write the page, whole or not at all."""
+    links = {file.stem: os.path.relpath(file, path.parent).replace(os.sep, "/") for file in folder.glob("*.png")}
+    text = page(read_results(folder), links)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _claims(results: Results) -> str:
+    findings = [(claim, claim.judge(results)) for claim in CLAIMS]
+    counts = {mark: sum(finding.verdict == mark for _, finding in findings) for mark in _MARKS}
+    rows = [
+        (claim.statement, claim.where, _MARKS[finding.verdict], finding.evidence, claim.rule)
+        for claim, finding in findings
+    ]
+    head = f"{counts[HOLDS]} hold, {counts[FAILS]} do not hold here, {counts[NOT_RUN]} are not run yet."
+    columns = ("claim", "where", "here", "numbers", "rule by which it is judged")
+    return f"## Claims of the paper's text\n\n{head}\n\n{markdown_table(columns, rows)}"
+
+
+def _section(section: Section, results: Results, pictures: Mapping[str, str]) -> str:
+    rows = rows_of(results, section.name)
+    if not rows:
+        return f"## {section.heading}\n\nNot run yet: `certgp reproduce {section.name} --out docs/results`."
+    parts = [f"## {section.heading}", results[section.name].title + "."]
+    parts += [text] if (text := summary(section, rows)) else []
+    if section.name in pictures:
+        parts.append(f"![{section.heading}]({pictures[section.name]})")
+    return "\n\n".join([*parts, *section.tables(rows)])
+
+
+def _missing(results: Results) -> str:
+    """The paper's data sets, which of them the tables have, and in which version."""
+    rows = [row for name in _TABLES for row in rows_of(results, name)]
+    lines = [_data_line(name, rows) for name, info in DATASETS.items() if info.in_paper]
+    absent = [line[0] for line in lines if line[2] == "no"]
+    text = "All data sets of the paper are in the tables above."
+    if absent:
+        text = (
+            f"In none of the tables above: {', '.join(absent)}. Either their runs are not finished, or their files "
+            "were not at hand where the results were computed (Song, Buzz and Electric are large and have to be "
+            "fetched)."
+        )
+    return (
+        f"## Data sets, and what could not be run\n\n{text} Figures of a version that differs from the paper's say "
+        "nothing about the paper's own. [Data](data.md) says where the sets come from; `certgp datasets fetch` gets "
+        "them.\n\n" + markdown_table(("data set", "paper", "in the tables", "version"), lines)
+    )
+
+
+def _data_line(name: str, rows: Sequence[Row]) -> tuple[str, ...]:
+    info = DATASETS[name]
+    used = [row for row in rows if row.get("data") in (name, _PAPER_NAMES.get(name, name))]
+    notes = dict.fromkeys(str(row["note"]) for row in used if row.get("note"))
+    version = "; ".join(notes) or ("as in the paper" if used else "")
+    return (name, f"{info.n_rows:,} x {info.n_columns}", "yes" if used else "no", version)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the page that the two arguments, folder of results and page, ask for."""
+    if len(arguments) != 2:
+        raise SystemExit("usage: python -m certgp.experiments.reproduction_page RESULTS PAGE")
+    write_page(Path(arguments[0]), Path(arguments[1]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
