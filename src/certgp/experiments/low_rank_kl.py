@@ -92,7 +92,7 @@ class FourierKL:
     def __init__(self, law: ExactLaw, pool: FourierMap, X: Tensor) -> None:
         self._law, self._pool, self._X = law, pool, X
         self._pairs = 0
-        self._sums: dict[int, Tensor] = {0: torch.zeros(())}
+        self._sums: dict[int, Tensor] = {}
 
     def __call__(self, pairs: int) -> float:
         """The divergence at rank 2 ``pairs``."""
@@ -111,13 +111,15 @@ class FourierKL:
         self._gram, self._product = waves.mT @ waves, waves.mT @ (self._law.K @ waves)
 
     def _sum(self, pairs: int) -> Tensor:
-        base = max(size for size in self._sums if size <= pairs)
-        total = self._sums[base]
+        """Sum of the waves' outer products (N, N), from the largest sum at hand that holds no wave too many."""
+        base = max((size for size in self._sums if size <= pairs), default=0)
+        kept = {base: self._sums[base]} if base else {}
         if pairs > base:
             waves = self._waves(base, pairs)
-            total = total + waves @ waves.mT
-        self._sums = {base: self._sums[base], pairs: total}
-        return total
+            added = waves @ waves.mT
+            kept[pairs] = kept[base] + added if base else added
+        self._sums = kept
+        return kept[pairs]
 
     @torch.no_grad()
     def _waves(self, first: int, last: int) -> Tensor:
