@@ -15,7 +15,8 @@ MERCER = {
     4: (0.014307873, 0.16232, 0.02175),
     5: (3.89236e-4, 0.025589, 6.3328e-4),
     6: (7.24246e-6, 0.0033715, 1.1316e-5),
-    8: (1.670e-10, 1.4695e-5, 2.159e-10),
+    8: (1.6694209e-10, 1.4695e-5, 2.159e-10),  # the divergence from 40-digit arithmetic
+    10: (1.0503928e-13, 3.95e-7, 1.6e-13),
 }
 EIGEN = {1: 143.879, 2: 61.8603, 3: 34.2185, 6: 10.5314, 10: 3.65526, 20: 0.679663, 50: 0.0508909, 200: 7.79008e-4}
 # means of ten draws
@@ -32,10 +33,9 @@ def rows_of(kernel: str, method: str) -> dict[int, dict]:
 def test_mercer_divergences_and_trace_certificates():
     rows = rows_of("gaussian", "mercer")
     for rank, (kl, paper, sharp) in MERCER.items():
-        # the known value of rank 8 comes from a dense eigenproblem, whose rounding shows in its last digit
-        assert rows[rank]["kl"] == pytest.approx(kl, rel=1e-3 if rank == 8 else 2e-6)
-        assert rows[rank]["trace_paper"] == pytest.approx(paper, rel=5e-5)
-        assert rows[rank]["trace_sharp"] == pytest.approx(sharp, rel=3e-4)
+        assert rows[rank]["kl"] == pytest.approx(kl, rel=2e-6)
+        assert rows[rank]["trace_paper"] == pytest.approx(paper, rel=1e-3 if rank == 10 else 5e-5)
+        assert rows[rank]["trace_sharp"] == pytest.approx(sharp, rel=3e-2 if rank == 10 else 3e-4)
     for row in rows.values():
         assert row["lower"] <= row["kl"] <= row["upper"] <= row["trace_sharp"] <= row["trace_paper"]
 

@@ -44,30 +44,26 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 def _ranks(axes: Axes, rows: Sequence[Row], n: int) -> None:
     axes.axhline(n, color=BLACK, lw=1.0, label=f"full rank, N = {n:,}")
-    for (kernel, method), (label, colour, line, marker) in _LINES.items():
-        found = _by_dimension([row for row in rows if (row["kernel"], row["method"]) == (kernel, method)], "rank")
-        if found:
-            dimensions = list(found)
-            middle = [_median(found[D]) for D in dimensions]
-            below = [m - min(found[D]) for D, m in zip(dimensions, middle, strict=True)]
-            above = [max(found[D]) - m for D, m in zip(dimensions, middle, strict=True)]
-            axes.errorbar(
-                dimensions,
-                middle,
-                (below, above),
-                color=colour,
-                ls=line,
-                marker=marker,
-                ms=4,
-                lw=1.3,
-                capsize=2,
-                label=label,
-            )
+    last = max(row["D"] for row in rows)
+    for curve, (label, colour, line, marker) in _LINES.items():
+        own = [row for row in rows if (row["kernel"], row["method"]) == curve]
+        if own:
+            end = max(row["D"] for row in own)
+            name = label if end == last else f"{label} (run for D ≤ {end})"
+            _curve(axes, _by_dimension(own, "rank"), {"color": colour, "ls": line, "marker": marker, "label": name})
     beyond = sorted({(row["D"], row["more_than"]) for row in rows if row["more_than"] is not None})
     if beyond:
         axes.plot(*zip(*beyond, strict=True), ls="", marker=r"$\uparrow$", ms=8, color=GREEN, label="more than 2 N")
     _log_ranks(axes)
     tidy(axes, "lowest rank with KL ≤ N / 100", "dimension D", "rank r")
+
+
+def _curve(axes: Axes, found: Mapping[int, Sequence[int]], look: Mapping[str, str]) -> None:
+    """Medians over seeds, with bars from the least to the largest."""
+    middle = [_median(ranks) for ranks in found.values()]
+    below = [m - min(ranks) for m, ranks in zip(middle, found.values(), strict=True)]
+    above = [max(ranks) - m for m, ranks in zip(middle, found.values(), strict=True)]
+    axes.errorbar(list(found), middle, (below, above), ms=4, lw=1.3, capsize=2, **look)
 
 
 def _promises(axes: Axes, rows: Sequence[Row]) -> None:
