@@ -58,7 +58,7 @@ def _ranks(axes: Axes, rows: Sequence[Row], n: int) -> None:
     tidy(axes, "lowest rank with KL ≤ N / 100", "dimension D", "rank r")
 
 
-def _curve(axes: Axes, found: Mapping[int, Sequence[int]], look: Mapping[str, str]) -> None:
+def _curve(axes: Axes, found: Mapping[int, Sequence[int]], look: Mapping[str, Any]) -> None:
     """Medians over seeds, with bars from the least to the largest."""
     middle = [_median(ranks) for ranks in found.values()]
     below = [m - min(ranks) for m, ranks in zip(middle, found.values(), strict=True)]
