@@ -32,6 +32,8 @@ _DRAWINGS = {
     "sensitivity": "sensitivity",
     "electric": "electric",
 }
+_COLOURS = 128  # line drawings need no more, and version control keeps every PNG
+_PRINTED = 60  # rows on the screen; the files hold all
 _EXAMPLES = """\
   certgp reproduce figure2
   certgp reproduce all --quick                          a small version of everything, in a few minutes
@@ -129,7 +131,7 @@ def _write(found: Experiment, rows: Sequence[Row], out: Path, console: Console) 
             raise
         console.notice("note: no figures without matplotlib; get it with: pip install 'certgp[plots]'")
         return files
-    save_figure(draw(rows), out / f"{found.name}.png")
+    save_figure(draw(rows), out / f"{found.name}.png", colours=_COLOURS)
     return [*files, out / f"{found.name}.png"]
 
 
@@ -138,7 +140,9 @@ def _text(found: Experiment, rows: Sequence[Row], done: int, total: int, files: 
     if not rows:
         return head
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    body = table(columns, [[_shown(row.get(column)) for column in columns] for row in rows])
+    body = table(columns, [[_shown(row.get(column)) for column in columns] for row in rows[:_PRINTED]])
+    if len(rows) > _PRINTED:
+        body += f"\n  and {len(rows) - _PRINTED} more rows in {found.name}.csv"
     return f"{head}\n{body}\n\nfiles: {', '.join(map(str, files))}"
 
 

@@ -15,12 +15,15 @@ The grid reaches beyond the points, where all three bands widen to the prior.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certgp.estimators import ExactGP, FourierGP, GPRegressor, MercerGP
+from certgp.experiments.cells import Cell, Finished, Settings, Values
+from certgp.experiments.experiment import Experiment, Row
 from certgp.experiments.scores import Z95, rmse
 
 Array = NDArray[np.float64]
@@ -28,6 +31,8 @@ MERCER_RANK = 34
 FOURIER_RANK = 68
 START_LENGTH_SCALE = 0.2
 _GRID = np.linspace(-2.5, 2.5, 501)
+_THINNING = 4  # of the grid in tables: 16 points to a wave of the cosine
+_SCORES = ("rmse", "rmse_inputs", "coverage", "seconds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,17 +70,29 @@ def true_curve(x: Array) -> Array:
 
 def run_curves(n: int = 25, noise: float = 0.0, seed: int = 0) -> CurvesResult:
     """Fit the exact GP, the Mercer GP and the Fourier GP to the same n points."""
+    models: dict[str, GPRegressor] = {
+        "exact GP": ExactGP(length_scale=START_LENGTH_SCALE, random_state=seed),
+        f"Mercer GP, rank {MERCER_RANK}": mercer_gp(MERCER_RANK, seed),
+        f"Fourier GP, rank {FOURIER_RANK}": fourier_gp(FOURIER_RANK, seed),
+    }
+    return fit_curves(models, n, noise, seed)
+
+
+def mercer_gp(rank: int, seed: int) -> MercerGP:
+    """The paper's MGP at this rank, also above the number of points."""
+    return MercerGP(rank, projection=None, cap_rank=False, length_scale=START_LENGTH_SCALE, random_state=seed)
+
+
+def fourier_gp(rank: int, seed: int) -> FourierGP:
+    """The paper's FGP at this rank, also above the number of points."""
+    return FourierGP(rank, cap_rank=False, length_scale=START_LENGTH_SCALE, random_state=seed)
+
+
+def fit_curves(models: Mapping[str, GPRegressor], n: int, noise: float, seed: int) -> CurvesResult:
+    """Fit models to the same n points of the curve."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(n)
     y = true_curve(x) + noise * rng.standard_normal(n)
-    mercer = MercerGP(MERCER_RANK, projection=None, cap_rank=False, length_scale=START_LENGTH_SCALE, random_state=seed)
-    models = {
-        "exact GP": ExactGP(length_scale=START_LENGTH_SCALE, random_state=seed),
-        f"Mercer GP, rank {MERCER_RANK}": mercer,
-        f"Fourier GP, rank {FOURIER_RANK}": FourierGP(
-            FOURIER_RANK, cap_rank=False, length_scale=START_LENGTH_SCALE, random_state=seed
-        ),
-    }
     curves = tuple(_fit_curve(name, model, x, y) for name, model in models.items())
     return CurvesResult(x, y, _GRID, true_curve(_GRID), noise, curves)
 
@@ -96,3 +113,70 @@ def _fit_curve(name: str, model: GPRegressor, x: Array, y: Array) -> Curve:
         coverage=float(np.mean(np.abs(mean - truth) <= half)),
         seconds=seconds,
     )
+
+
+def curve_values(result: CurvesResult) -> Values:
+    """A result as JSON: the points, every fourth grid point, and each model's scores and answer there."""
+    return {
+        "x": result.x.tolist(),
+        "y": result.y.tolist(),
+        "grid": _thinned(result.grid),
+        "truth": _thinned(result.truth),
+        "models": [
+            {
+                "model": curve.name,
+                "rmse": curve.rmse,
+                "rmse_inputs": curve.rmse_inputs,
+                "coverage": curve.coverage,
+                "seconds": curve.seconds,
+                "mean": _thinned(curve.mean),
+                "lower": _thinned(curve.lower),
+                "upper": _thinned(curve.upper),
+            }
+            for curve in result.curves
+        ],
+    }
+
+
+def _thinned(values: Array) -> list[float]:
+    """Every fourth value, with more decimals than a drawing shows."""
+    return [round(float(value), 6) for value in values[::_THINNING]]
+
+
+def curve_rows(values: Values) -> list[Row]:
+    """First each model's scores, then the points, then each model's answer along the grid."""
+    scores = [
+        {"kind": "scores", "model": model["model"], **{key: model[key] for key in _SCORES}}
+        for model in values["models"]
+    ]
+    points = [{"kind": "point", "x": x, "truth": y} for x, y in zip(values["x"], values["y"], strict=True)]
+    answers = [
+        {"kind": "curve", "model": model["model"], "x": x, "truth": truth, "mean": mean, "lower": lower, "upper": upper}
+        for model in values["models"]
+        for x, truth, mean, lower, upper in zip(
+            values["grid"], values["truth"], model["mean"], model["lower"], model["upper"], strict=True
+        )
+    ]
+    return [*scores, *points, *answers]
+
+
+def _cells(quick: bool) -> list[Cell]:
+    """One cell: the paper's example is small enough for the quick protocol too."""
+    return [Cell("curves", {"points": 25, "seed": 0})]
+
+
+def _compute(settings: Settings) -> Values:
+    return curve_values(run_curves(n=int(settings["points"]), seed=int(settings["seed"])))  # type: ignore[arg-type]
+
+
+def _rows(finished: Sequence[Finished]) -> list[Row]:
+    return [row for cell in finished for row in curve_rows(cell.result)]
+
+
+CURVES = Experiment(
+    "curves",
+    "Appendix: a curve from 25 points by the exact GP, the Mercer GP (r = 34) and the Fourier GP (r = 68)",
+    _cells,
+    _compute,
+    _rows,
+)

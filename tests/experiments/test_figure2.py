@@ -1,0 +1,66 @@
+"""Figure 2 against values that an independent program found (theory, section 8), and its certificates."""
+
+from __future__ import annotations
+
+import pytest
+
+from certgp.experiments.cells import Cell, Finished
+from certgp.experiments.figure2 import FIGURE2
+
+# N = 1000: rank -> KL, t / 2, sharpened
+MERCER = {
+    1: (52.827359, 57.123, 54.749),
+    2: (5.0189687, 6.9237, 5.5748),
+    3: (0.36193261, 1.0036, 0.45308),
+    4: (0.014307873, 0.16232, 0.02175),
+    5: (3.89236e-4, 0.025589, 6.3328e-4),
+    6: (7.24246e-6, 0.0033715, 1.1316e-5),
+    8: (1.6694209e-10, 1.4695e-5, 2.159e-10),  # the divergence from 40-digit arithmetic
+    10: (1.0503928e-13, 3.95e-7, 1.6e-13),
+}
+EIGEN = {1: 143.879, 2: 61.8603, 3: 34.2185, 6: 10.5314, 10: 3.65526, 20: 0.679663, 50: 0.0508909, 200: 7.79008e-4}
+# means of ten draws
+FOURIER = {2: 27.0, 4: 3.00, 6: 1.82, 8: 1.72, 10: 1.61, 20: 0.622, 50: 0.312, 100: 0.0916, 200: 0.0530}
+MATERN_FOURIER = {10: 32.0, 20: 22.5, 50: 12.7, 100: 8.40, 200: 5.67}
+
+
+def rows_of(kernel: str, method: str) -> dict[int, dict]:
+    cell = Cell("figure2", {"kernel": kernel, "method": method, "N": 1000, "seed": 0})
+    rows = FIGURE2.rows([Finished(cell, FIGURE2.compute(cell.settings), 0.0)])
+    return {row["rank"]: row for row in rows}
+
+
+def test_mercer_divergences_and_trace_certificates():
+    rows = rows_of("gaussian", "mercer")
+    for rank, (kl, paper, sharp) in MERCER.items():
+        assert rows[rank]["kl"] == pytest.approx(kl, rel=2e-6)
+        assert rows[rank]["trace_paper"] == pytest.approx(paper, rel=1e-3 if rank == 10 else 5e-5)
+        assert rows[rank]["trace_sharp"] == pytest.approx(sharp, rel=3e-2 if rank == 10 else 3e-4)
+    for row in rows.values():
+        assert row["lower"] <= row["kl"] <= row["upper"] <= row["trace_sharp"] <= row["trace_paper"]
+
+
+def test_eigendecomposition_of_the_matern_kernel():
+    rows = rows_of("matern12", "eigendecomposition")
+    for rank, kl in EIGEN.items():
+        assert rows[rank]["kl"] == pytest.approx(kl, rel=1e-5)
+    for row in rows.values():
+        assert row["kl"] <= row["trace_sharp"] <= row["trace_paper"]
+        assert row["upper"] is None
+
+
+@pytest.mark.parametrize(("kernel", "known"), [("gaussian", FOURIER), ("matern12", MATERN_FOURIER)])
+def test_fourier_divergences_spread_around_the_known_means(kernel, known):
+    rows = rows_of(kernel, "fourier")
+    for rank, mean in known.items():
+        assert rows[rank]["kl_least"] <= mean <= rows[rank]["kl_largest"]
+    for row in rows.values():
+        assert row["draws"] == 10
+        assert row["lower"] <= row["kl_first"] <= row["upper"]
+        assert row["kl_least"] <= row["kl"] <= row["kl_largest"]
+        assert row["trace_paper"] is None
+
+
+def test_cells():
+    assert {cell.settings["N"] for cell in FIGURE2.cells(False)} == {1000, 5000}
+    assert len(FIGURE2.cells(True)) == 4
