@@ -52,6 +52,13 @@ def dataset_names() -> list[str]:
     return list(_DATASETS)
 
 
+def dataset_info(name: str) -> DatasetInfo:
+    """Size of a data set, and how the file differs from the paper's."""
+    if name not in _DATASETS:
+        raise DataFileError(f"unknown data set {name!r}; known ones: {', '.join(_DATASETS)}")
+    return _DATASETS[name]
+
+
 def data_directory() -> Path:
     """The directory that CERTGP_DATA names, or the user's cache directory."""
     named = os.environ.get(DATA_VARIABLE)
@@ -64,9 +71,7 @@ def data_directory() -> Path:
 
 def dataset_path(name: str) -> Path:
     """File of a data set, whether or not it is there."""
-    if name not in _DATASETS:
-        raise DataFileError(f"unknown data set {name!r}; known ones: {', '.join(_DATASETS)}")
-    return data_directory() / f"{name}.npz"
+    return data_directory() / f"{dataset_info(name).name}.npz"
 
 
 def load_dataset(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -74,7 +79,8 @@ def load_dataset(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     path = dataset_path(name)
     if not path.exists():
         raise DataFileError(
-            f"{path} is missing; put it there or set {DATA_VARIABLE} to the directory that holds {name}.npz"
+            f"{path} is missing; put it there or set {DATA_VARIABLE} to the directory that holds {name}.npz "
+            "(arrays X (N, D) and y (N,), as numpy.savez writes them)"
         )
     try:
         with np.load(path, allow_pickle=False) as archive:

@@ -1,19 +1,24 @@
 """The paper's linear models trained as the paper says, for tables that ask whether its figures can be found again.
 
 Where the text is silent, the authors' released code (github.com/aresPanos/gurantees_GPR, read for facts only) decides:
-learning rate 0.1, positive parameters through a softplus, noise variance 0.1 and signal variance 1 at the start.
+learning rate 0.1, positive parameters through a softplus, noise variance 0.1 and signal variance 1 at the start; for
+MGP the signal variance stays 1, and its predictive variance includes what truncation lost ("dtc"). Trained with the
+rest, the signal variance rises to 14 on elevators (rank 100, d = 3), and the lost part, which the likelihood does not
+see, takes the NLPD from 0.44 to 0.92.
 
-``paper``: the text. 300 epochs of Adam on the exact gradient of all rows, one step an epoch, signal variance and noise
-among the parameters; ARD Gaussian kernels.
+``paper``: the text. 300 epochs of Adam on the exact gradient of all rows, one step an epoch, signal variance (but for
+MGP) and noise among the parameters; ARD Gaussian kernels.
 
 - FGP: frequencies drawn once, scaled by the learned length-scales (1.5 at the start); marginal likelihood.
 - MGP: W (D, d) from Glorot's uniform law and learned, z standardised, alpha = 1 / sqrt 2, eps^2 = 0.1 at the start, the
-  first r indices by total degree, then lexicographically; marginal likelihood; variance as in T11. d by held-out rows.
+  first r indices by total degree, then lexicographically; marginal likelihood. d by held-out training rows.
 - SGPR: inducing points from k-means and learned, length-scales 1 at the start; ELBO.
 
-``released``: what the released code does otherwise: one length-scale for all columns in FGP; in MGP one eps, signal
-variance fixed at 1, d = 5 and W learned on batches of 2,048 rows, each by its own likelihood, beside one step an epoch
-on all rows for eps and the noise. (Its SGPR is the one above.)
+``released``: what the released code does otherwise: one length-scale for all columns in FGP; in MGP one eps, d = 5 and
+W learned on batches of 2,048 rows, each by its own likelihood, beside one step an epoch on all rows for eps and the
+noise. (Its SGPR is the one above.) Not followed: it standardises z batch by batch, ends at degree 6 in each dimension
+(of no effect for d = 5 up to rank 300), orders ties of the total degree as it happens, and steps in eps^2 instead of
+the length-scale.
 """
 
 from __future__ import annotations
@@ -50,8 +55,11 @@ _SIGNAL_VARIANCE, _NOISE_VARIANCE = 1.0, 0.1  # at the start
 _FOURIER_LENGTH_SCALE = 1.5
 _MERCER_LENGTH_SCALE = math.sqrt(1.0 / (2.0 * 0.1))  # eps^2 = 1 / (2 l^2) = 0.1
 _KMEANS_ROWS = 10_000
-_CHOICE_ROWS, _CHOICE_HELD_OUT, _CHOICE_EPOCHS = 6_000, 2_000, 100
+_CHOICE_ROWS, _CHOICE_HELD_OUT = 4_500, 1_500
 _RELEASED_DIMENSION, _RELEASED_BATCH = 5, 2_048
+
+# names of parameters
+_SIGNAL, _SCALES, _WEIGHTS = "log_signal_variance", "features.log_length_scale", "transform.directions"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +87,7 @@ def fit_as_in_paper(method: str, rank: int, X: Array, y: Array, seed: int, epoch
     if method != "MGP":
         return _trained(method, _starting_model(method, rank, rows, rng), rows, epochs)
     choice_rng, start_rng = rng.spawn(2)
-    dimension, rule = choose_dimension(rank, rows, choice_rng, min(epochs, _CHOICE_EPOCHS))
+    dimension, rule = choose_dimension(rank, rows, choice_rng, epochs)
     model = _projected_model(rank, dimension, rows, start_rng)
     return _trained(method, model, rows, epochs, dimension, rule)
 
@@ -103,8 +111,8 @@ def fit_as_released(method: str, rank: int, X: Array, y: Array, seed: int, epoch
 def choose_dimension(rank: int, rows: Chunk, rng: np.random.Generator, epochs: int) -> tuple[int, str]:
     """d of MGP between 3 and 7 with the lowest NLPD on held-out training rows, and the rule in words.
 
-    At most 6,000 training rows are drawn; a third is held out, the rest trains each candidate for a third of the
-    epochs. The paper says "by cross-validation on training data" and no more.
+    At most 4,500 training rows are drawn; a third is held out, the rest trains each candidate for all epochs. The paper
+    says "by cross-validation on training data" and no more.
     """
     columns = rows.X.shape[1]
     candidates = range(min(DIMENSIONS[0], columns), min(DIMENSIONS[1], columns) + 1)
@@ -136,9 +144,7 @@ def _starting_model(method: str, rank: int, rows: Chunk, rng: np.random.Generato
 
 def _projected_model(rank: int, dimension: int, rows: Chunk, rng: np.random.Generator) -> LowRankModel:
     directions = _glorot(rows.X.shape[1], dimension, rng)
-    features = MercerMap(
-        Gaussian(_MERCER_LENGTH_SCALE), np.ones(dimension), rank, "total_degree", dimension=dimension
-    )
+    features = MercerMap(Gaussian(_MERCER_LENGTH_SCALE), np.ones(dimension), rank, "total_degree", dimension=dimension)
     features.log_input_scale.requires_grad_(False)
     return LowRankModel(Projection(directions, *input_moments(rows.X)), features)
 
@@ -161,10 +167,10 @@ def _trained(
 ) -> PaperFit:
     """``epochs`` steps of Adam on all rows."""
     joint = _joint(method, model, rows)
-    target = _softplus(joint)
-    tied = ["features.log_length_scale"] if one_scale else []
+    tied = [_SCALES] if one_scale else []
+    held = [_SIGNAL] if method == "MGP" else []
     outcome = descend(
-        TiedParameters(target, _groups(joint.labels(), tied=tied)),
+        TiedParameters(_softplus(joint), _groups(joint.labels(), held, tied)),
         steps=epochs,
         learning_rate=LEARNING_RATE,
         rank=model.rank,
@@ -174,11 +180,9 @@ def _trained(
 
 def _alternate(joint: JointObjective, rows: Chunk, epochs: int, rng: np.random.Generator) -> None:
     """Per epoch: W by the likelihood of one batch after the other, then eps and noise by that of all rows."""
-    labels, scale = joint.labels(), "features.log_length_scale"
-    weights = _groups(labels, held=[label for label in labels if label != "transform.directions"])
-    head = TiedParameters(
-        _softplus(joint), _groups(labels, held=["transform.directions", "log_signal_variance"], tied=[scale])
-    )
+    labels = joint.labels()
+    weights = _groups(labels, held=[label for label in labels if label != _WEIGHTS])
+    head = TiedParameters(_softplus(joint), _groups(labels, held=[_WEIGHTS, _SIGNAL], tied=[_SCALES]))
     adam_weights = Adam(int(weights.max()) + 1, LEARNING_RATE)
     adam_head = Adam(len(head.start()), LEARNING_RATE)
     batches = max(1, len(rows.y) // _RELEASED_BATCH)

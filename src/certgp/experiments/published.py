@@ -1,8 +1,8 @@
 """The numbers that the paper prints, for tables that set ours beside them.
 
 ``published/tables.csv`` holds its NLPD, RMSE and training-time tables: ``linear`` (SGPR, FGP and MGP at rank 6 to 300)
-and ``deep`` (all others; no rank, a + is the larger variant). ``published/sensitivity.csv`` holds DMGP and DFGP over the
-embedding dimension and the rank. Targets are standardised; mean and standard deviation are over five splits.
+and ``deep`` (all others; no rank, a + is the larger variant). ``published/sensitivity.csv`` holds DMGP and DFGP over
+the embedding dimension and the rank. Targets are standardised; mean and standard deviation are over five splits.
 """
 
 from __future__ import annotations
@@ -41,9 +41,13 @@ def published(table: str, metric: str, method: str, rank: int | None, data: str)
 def published_tables() -> Mapping[Key, Figure]:
     """All figures of the linear and deep tables, under the paper's names."""
     return {
-        (row["table"], row["metric"], row["method"], int(row["rank"]) if row["rank"] else None, row["dataset"]): _figure(
-            row
-        )
+        (
+            row["table"],
+            row["metric"],
+            row["method"],
+            int(row["rank"]) if row["rank"] else None,
+            row["dataset"],
+        ): _figure(row)
         for row in _rows("tables.csv")
     }
 

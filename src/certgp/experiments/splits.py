@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,12 @@ Array = NDArray[np.float64]
 TEST_SHARE = 0.1
 
 
-@dataclass(frozen=True, eq=False)
-class Split:
+class Split(NamedTuple):
     """Training and test rows in units of the training rows' mean and standard deviation."""
 
     X: Array  # (N, D)
-    y: Array  # (N,)
     X_test: Array
+    y: Array  # (N,)
     y_test: Array
 
 
@@ -30,4 +29,4 @@ def standardised_split(name: str, number: int) -> Split:
     X, X_test, y, y_test = train_test_split(X, y, test_size=TEST_SHARE, random_state=number)
     shift, scale = X.mean(0), X.std(0)
     scale[scale == 0] = 1.0
-    return Split((X - shift) / scale, (y - y.mean()) / y.std(), (X_test - shift) / scale, (y_test - y.mean()) / y.std())
+    return Split((X - shift) / scale, (X_test - shift) / scale, (y - y.mean()) / y.std(), (y_test - y.mean()) / y.std())
