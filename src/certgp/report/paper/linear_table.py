@@ -38,7 +38,9 @@ def draw(rows: Sequence[Row]) -> Figure:
         tidy(panel, name, "rank", metric)
     for panel in panels[len(names) :]:
         panel.set_visible(False)
-    figure.legend(handles=_legend(rows), loc="outside lower center", ncols=_COLUMNS, fontsize=SMALL, frameon=False)
+    figure.legend(
+        handles=_legend(rows), loc="outside lower center", ncols=_COLUMNS, fontsize=SMALL, frameon=False, handlelength=3
+    )
     return figure
 
 
