@@ -11,7 +11,6 @@ test rows.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import sys
 import time
@@ -24,11 +23,11 @@ from statistics import mean, stdev
 
 import numpy as np
 import torch
-from sklearn.model_selection import train_test_split
 
 import certgp
-from certgp.data import load_dataset
 from certgp.errors import CertgpWarning
+from certgp.experiments.published import published
+from certgp.experiments.splits import standardised_split
 
 KEYS = ("data", "model", "rank", "split", "seed")
 MODELS = {
@@ -44,24 +43,16 @@ MODELS = {
 PAPER_NAMES = {"mercer": "MGP", "mercer-marginal": "MGP", "fourier": "FGP", "fourier-learned": "FGP", "sparse": "SGPR"}
 
 
-def standardised_split(name: str, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    X, y = load_dataset(name)
-    X, X_test, y, y_test = train_test_split(X, y, test_size=0.1, random_state=split)
-    shift, scale = X.mean(0), X.std(0)
-    scale[scale == 0] = 1.0
-    return (X - shift) / scale, (X_test - shift) / scale, (y - y.mean()) / y.std(), (y_test - y.mean()) / y.std()
-
-
 def run_cell(data: str, model: str, rank: int, split: int, seed: int) -> dict[str, object]:
-    X, X_test, y, y_test = standardised_split(data, split)
+    rows = standardised_split(data, split)
     started, cpu = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertgpWarning)
-        gp = MODELS[model](rank, seed).fit(X, y)
+        gp = MODELS[model](rank, seed).fit(rows.X, rows.y)
         seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-        prediction = gp.predict(X_test)
-        lower, upper = gp.predict_interval(X_test, 0.95)
-        nlpd = gp.nlpd(X_test, y_test)
+        prediction = gp.predict(rows.X_test)
+        lower, upper = gp.predict_interval(rows.X_test, 0.95)
+        nlpd = gp.nlpd(rows.X_test, rows.y_test)
     return {
         "data": data,
         "model": model,
@@ -70,9 +61,9 @@ def run_cell(data: str, model: str, rank: int, split: int, seed: int) -> dict[st
         "seed": seed,
         "method": getattr(gp, "method_", model),
         "nlpd": nlpd,
-        "rmse": float(np.sqrt(np.mean((prediction - y_test) ** 2))),
-        "max_error": float(np.abs(prediction - y_test).max()),
-        "coverage95": float(np.mean((y_test >= lower) & (y_test <= upper))),
+        "rmse": float(np.sqrt(np.mean((prediction - rows.y_test) ** 2))),
+        "max_error": float(np.abs(prediction - rows.y_test).max()),
+        "coverage95": float(np.mean((rows.y_test >= lower) & (rows.y_test <= upper))),
         "objective_per_row": gp.history_.iterations[-1].value,
         "iterations": gp.n_iter_,
         "converged": gp.converged_,
@@ -83,21 +74,7 @@ def run_cell(data: str, model: str, rank: int, split: int, seed: int) -> dict[st
     }
 
 
-def paper_figures() -> dict[tuple[str, str, int, str], tuple[float, float]]:
-    """(data, model, rank, metric) -> (mean, sd) of the paper's linear tables, where ../shared/paper is at hand."""
-    path = Path(__file__).resolve().parents[2] / "shared" / "paper" / "tables.csv"
-    if not path.exists():
-        return {}
-    with path.open() as file:
-        rows = [row for row in csv.DictReader(file) if row["table"] == "linear" and row["rank"]]
-    return {
-        (row["dataset"], row["method"], int(row["rank"]), row["metric"]): (float(row["mean"]), float(row["sd"]))
-        for row in rows
-    }
-
-
 def summaries(cells: list[dict[str, object]]) -> Iterator[dict[str, object]]:
-    paper = paper_figures()
     groups: dict[tuple[str, str, int], list[dict[str, object]]] = {}
     for cell in cells:
         groups.setdefault((str(cell["data"]), str(cell["model"]), int(str(cell["rank"]))), []).append(cell)
@@ -108,7 +85,8 @@ def summaries(cells: list[dict[str, object]]) -> Iterator[dict[str, object]]:
             summary[metric] = mean(values)
             summary[f"{metric}_sd"] = stdev(values) if len(values) > 1 else 0.0
         for metric in ("nlpd", "rmse"):
-            summary[f"paper_{metric}"] = paper.get((data, PAPER_NAMES.get(model), rank, metric), (None, None))[0]
+            figure = published("linear", metric, PAPER_NAMES.get(model, ""), rank, data)
+            summary[f"paper_{metric}"] = None if figure is None else figure.mean
         yield summary
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 import certgp
-from accuracy import standardised_split
 from certgp.estimators.automatic_rank import truncated
 from certgp.estimators.certification import problem_of
+from certgp.experiments.splits import standardised_split
 from certgp.guarantees import certify_through, growing_references
 
 

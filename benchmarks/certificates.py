@@ -20,9 +20,10 @@ import numpy as np
 import scipy.linalg
 import torch
 
-from accuracy import MODELS, standardised_split
+from accuracy import MODELS
 from certgp.errors import CertgpWarning
 from certgp.estimators.low_rank import LowRankRegressor
+from certgp.experiments.splits import standardised_split
 from certgp.training import LowRankObjective
 
 

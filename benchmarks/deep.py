@@ -25,8 +25,8 @@ import numpy as np
 import torch
 
 import certgp
-from accuracy import standardised_split
 from certgp.errors import CertgpWarning
+from certgp.experiments.splits import standardised_split
 from certgp.experiments.two_step import NetworkRegressor, TwoStepGP
 
 RANK = 100  # of the linear models

@@ -26,9 +26,9 @@ from pathlib import Path
 import numpy as np
 
 import certgp
-from accuracy import standardised_split
 from certgp.data import load_dataset
 from certgp.errors import DataFileError
+from certgp.experiments.splits import standardised_split
 from certgp.report.style import save_figure
 from peers.comparison import Run, plain, races, summarise_races, summarise_runs
 from peers.contestants import MODELS, PEERS, Contestant, interleaved, missing_environments, parse_contestant

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -63,75 +64,68 @@ class _KeptFeatures:
         return _KeptFeatures(self.statistics + other.statistics, self.chunks + other.chunks)
 
 
-class LowRankObjective(Objective):
-    r"""Negative log evidence or ELBO per row, signal variance and noise profiled out.
+class Criterion(Protocol):
+    """A function of the statistics (A, b) at one point: its value, and its cotangents G_A = dL/dA, G_b = dL/db."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def by_gram(self) -> Tensor: ...
+    @property
+    def by_projection(self) -> Tensor: ...
+
+
+C = TypeVar("C", bound=Criterion)
+
+
+class FoldedObjective(Objective, Generic[C]):
+    r"""A function of the statistics of all rows, and its gradient in the parameters of a low-rank model.
 
     Fold 1 sums the statistics of the raw basis. The r x r algebra gives the value and the cotangents G_A = dL/dA, G_b
     = dL/db. Fold 2 pulls dL/dPhi = 2 Phi G_A + y G_b' back through the map, chunk by chunk: only the map itself is
     differentiated automatically, and memory is one chunk.
     """
 
-    def __init__(
-        self,
-        model: LowRankModel,
-        source: RowSource,
-        engine: Engine,
-        objective: str,
-        noise_bounds: NoiseRatioBounds = DEFAULT_NOISE_RATIO_BOUNDS,
-    ) -> None:
+    def __init__(self, model: LowRankModel, source: RowSource, engine: Engine, objective: str) -> None:
         self.model = model
         self.source = source
         self.engine = engine
         self.objective = objective
-        self.noise_bounds = noise_bounds
         self.parameters = ParameterVector(model)
         # where the features of all rows fit, the second fold need not compute them again
         self._keep = engine.in_process and _KEPT_COPIES * 8 * source.n_rows * model.width <= _KEPT_BYTES
 
-    def start(self) -> Array:
-        return self.parameters.get()
-
-    def bounds(self) -> list[tuple[float, float]]:
-        return self.parameters.bounds()
-
-    def move_to(self, values: Array) -> None:
-        self.parameters.set(values)
+    @abstractmethod
+    def criterion(self, statistics: Statistics) -> C:
+        """The function itself, of the statistics of unit-variance features."""
 
     def raw_statistics(self) -> Statistics:
         """Statistics of the raw basis at the current parameters."""
         return fold_statistics(self.model, self.source, self.engine)
 
-    def profile(self) -> Profile:
-        """Optimal signal variance and noise at the current parameters."""
-        with torch.no_grad():
-            stats = self.raw_statistics().mixed(self.model.features.mixing())
-        return profile_evidence(stats, self.objective, self.noise_bounds)
-
-    def evaluate(self, values: Array) -> tuple[float, Array]:
-        self.move_to(values)
+    def two_folds(self) -> tuple[C, Array]:
+        """The criterion at the current parameters, and its gradient (P,) in those of the model."""
         kept = self._kept_features() if self._keep else _KeptFeatures(self.raw_statistics(), ())
-        raw = kept.statistics
-        value, by_gram, by_projection, direct = self._through_mixing(raw)
+        found, by_gram, by_projection, direct = self._through_mixing(kept.statistics)
         pulled = self._pull_back(by_gram, by_projection, kept.chunks)
-        gradient = ParameterVector.flatten([a + b for a, b in zip(direct, pulled.tensors, strict=True)])
-        return value / raw.n, gradient / raw.n
+        return found, ParameterVector.flatten([a + b for a, b in zip(direct, pulled.tensors, strict=True)])
 
-    def _through_mixing(self, raw: Statistics) -> tuple[float, Tensor, Tensor, list[Tensor]]:
-        """Value, cotangents of the raw statistics, and the gradient that flows through the mixing matrix alone."""
+    def _through_mixing(self, raw: Statistics) -> tuple[C, Tensor, Tensor, list[Tensor]]:
+        """Criterion, cotangents of the raw statistics, and the gradient that flows through the mixing matrix alone."""
         zeros = [torch.zeros_like(p) for p in self.parameters.tensors]
         mixing = self.model.features.mixing()
         if mixing is None:
-            p = profile_evidence(raw, self.objective, self.noise_bounds)
-            return p.value, p.by_gram, p.by_projection, zeros
+            p = self.criterion(raw)
+            return p, p.by_gram, p.by_projection, zeros
         with torch.no_grad():
-            p = profile_evidence(raw.mixed(mixing), self.objective, self.noise_bounds)
+            p = self.criterion(raw.mixed(mixing))
             M = mixing.detach()
             # A = M' A_raw M and b = M' b_raw, so dL/dM = 2 A_raw M G_A + b_raw G_b'
             by_mixing = 2.0 * raw.A @ M @ p.by_gram + torch.outer(raw.b, p.by_projection)
             by_gram, by_projection = M @ p.by_gram @ M.mT, M @ p.by_projection
         grads = torch.autograd.grad(mixing, self.parameters.tensors, by_mixing, allow_unused=True)
         direct = [z if g is None else g for z, g in zip(zeros, grads, strict=True)]
-        return p.value, by_gram, by_projection, direct
+        return p, by_gram, by_projection, direct
 
     def _kept_features(self) -> _KeptFeatures:
         """Fold 1 that keeps each chunk's features, with their graph, and targets."""
@@ -164,6 +158,44 @@ class LowRankObjective(Objective):
         if kept:
             return sum_over(pull, kept)
         return self.engine.fold(recompute, self.source, self.model.width)
+
+
+class LowRankObjective(FoldedObjective[Profile]):
+    """Negative log evidence or ELBO per row, signal variance and noise profiled out."""
+
+    def __init__(
+        self,
+        model: LowRankModel,
+        source: RowSource,
+        engine: Engine,
+        objective: str,
+        noise_bounds: NoiseRatioBounds = DEFAULT_NOISE_RATIO_BOUNDS,
+    ) -> None:
+        super().__init__(model, source, engine, objective)
+        self.noise_bounds = noise_bounds
+
+    def start(self) -> Array:
+        return self.parameters.get()
+
+    def bounds(self) -> list[tuple[float, float]]:
+        return self.parameters.bounds()
+
+    def move_to(self, values: Array) -> None:
+        self.parameters.set(values)
+
+    def criterion(self, statistics: Statistics) -> Profile:
+        return profile_evidence(statistics, self.objective, self.noise_bounds)
+
+    def profile(self) -> Profile:
+        """Optimal signal variance and noise at the current parameters."""
+        with torch.no_grad():
+            stats = self.raw_statistics().mixed(self.model.features.mixing())
+        return self.criterion(stats)
+
+    def evaluate(self, values: Array) -> tuple[float, Array]:
+        self.move_to(values)
+        found, gradient = self.two_folds()
+        return found.value / self.source.n_rows, gradient / self.source.n_rows
 
 
 class _ExactParameters(nn.Module):

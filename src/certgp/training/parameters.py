@@ -42,6 +42,10 @@ class ParameterVector:
         free = (-np.inf, np.inf)
         return [self._bounds.get(name, free) for name, p in self.named for _ in range(p.numel())]
 
+    def labels(self) -> list[str]:
+        """For every number of the vector, the name of the parameter that it belongs to."""
+        return [name for name, p in self.named for _ in range(p.numel())]
+
     @staticmethod
     def flatten(tensors: list[Tensor]) -> Array:
         """Tensors as one float64 vector."""

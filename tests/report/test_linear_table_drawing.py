@@ -1,0 +1,42 @@
+"""The drawing of the linear tables: a panel per data set, every figure of the rows, and a legend that names them."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from certgp.report.paper.linear_table import draw
+from certgp.report.style import save_figure
+
+
+def row(data, variant, method, rank, mean, paper):
+    return {
+        "metric": "nlpd",
+        "data": data,
+        "variant": variant,
+        "method": method,
+        "rank": rank,
+        "mean": mean,
+        "paper": paper,
+    }
+
+
+ROWS = [
+    *(row("elevators", "certgp", "MGP", rank, 0.5 - rank / 1000, 0.6) for rank in (6, 10, 50)),
+    row("elevators", "paper", "FGP", 6, 0.8, 1.1),
+    row("yacht", "certgp", "SGPR", 6, 0.1, None),
+]
+
+
+def test_panels_lines_and_legend(tmp_path):
+    figure = draw(ROWS)
+    visible = [axes for axes in figure.axes if axes.get_visible()]
+    assert [axes.get_title(loc="left") for axes in visible] == ["elevators", "yacht"]
+    assert all(axes.get_xlabel() == "rank" and axes.get_ylabel() == "NLPD" for axes in visible)
+    drawn = {tuple(line.get_ydata()) for line in visible[0].lines}
+    assert {(0.494, 0.49, 0.45), (0.6, 0.6, 0.6), (0.8,), (1.1,)} <= drawn
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == ["SGPR", "FGP", "MGP", "certgp, defaults", "paper's text, run here", "printed in the paper"]
+    save_figure(figure, tmp_path / "table.png")
+    assert (tmp_path / "table.png").stat().st_size > 5_000
