@@ -95,3 +95,17 @@ def test_blocks_and_threads_do_not_change_a_bit(points, dtype):
     np.testing.assert_allclose(
         by_x[some], torch.cat([g for _, g in alone]), rtol=1e-12 if dtype == torch.float64 else 1e-4
     )
+
+
+def test_without_a_directory_for_the_cache_the_loops_are_compiled_anew(monkeypatch):
+    from certgp.kernels import compiled
+
+    def refusing(**options):
+        if options.pop("cache", False):
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda function: (function, options)
+
+    monkeypatch.setattr(compiled, "njit", refusing)
+    function, options = compiled._compiled(check)
+    assert function is check
+    assert options["nogil"]

@@ -28,7 +28,7 @@ _ZERO, _ONE, _TWO = np.uintp(0), np.uintp(1), np.uintp(2)
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Machine code without Python's lock; kept on disk where some directory can be written to."""
-    options = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
     try:
         compiled: Callable[..., Any] = njit(cache=True, **options)(function)
     except RuntimeError:  # no directory for the cache: compile anew in every process
