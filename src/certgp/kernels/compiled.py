@@ -20,9 +20,7 @@ from numba import njit
 _BLOCK = 256
 _ROWS_PER_THREAD = 512  # below this a thread costs more than it saves
 _RESCALE = 1e100
-# Indices of arrays are unsigned below: for signed ones the compiler has to ask at every number whether to count from
-# the end, which keeps it from using vector instructions. Views of rows would need no indices, but cost a reference
-# count each, as much as the work on a row.
+# Indices of arrays are unsigned below: a signed one would be tested for counting from the end.
 _ZERO, _ONE, _TWO = np.uintp(0), np.uintp(1), np.uintp(2)
 
 
