@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from certgp.kernels import Gaussian, MercerExpansion
+from certgp.kernels.products import ProductPlan
 from helpers import tensor
 
 EPSILONS = [0.01, 0.1, 0.5, 2.0, 10.0]
@@ -20,9 +21,14 @@ def expansion_of(eps: float, input_scale: float = 1.0) -> MercerExpansion:
     return Gaussian(np.array([math.sqrt(0.5) / eps])).mercer(tensor([input_scale]))
 
 
+def degrees(count: int) -> ProductPlan:
+    """Degrees 0 to count - 1 in one dimension."""
+    return ProductPlan.of(np.arange(count)[:, None])
+
+
 def functions_of(eps: float, x: object, count: int, input_scale: float = 1.0) -> np.ndarray:
     """phi_k(x), k < count: (count, n)."""
-    return expansion_of(eps, input_scale).weighted_functions(tensor(x)[:, None], [count])[0].numpy()
+    return expansion_of(eps, input_scale).weighted_functions(tensor(x)[:, None], degrees(count)).numpy()
 
 
 # -------------------- closed forms and measures
@@ -151,7 +157,7 @@ def test_both_branches_meet_where_the_start_underflows():
 
 def test_float32_follows_float64():
     x = np.linspace(-20.0, 20.0, 101)
-    single = expansion_of(2.0).weighted_functions(tensor(x)[:, None].float(), [300])[0]
+    single = expansion_of(2.0).weighted_functions(tensor(x)[:, None].float(), degrees(300))
     assert single.dtype == torch.float32
     assert np.abs(single.numpy() - functions_of(2.0, x.astype(np.float32), 300)).max() < 1e-4
 
@@ -164,7 +170,7 @@ def test_gradients_in_inputs_length_scale_and_input_scale(eps, x):
     arguments = tensor(x), tensor([math.sqrt(0.5) / eps]), tensor([1.3])
 
     def function(x, length_scale, input_scale):
-        return MercerExpansion(length_scale, input_scale).weighted_functions(x[:, None], [25])[0]
+        return MercerExpansion(length_scale, input_scale).weighted_functions(x[:, None], degrees(25))
 
     assert torch.autograd.gradcheck(function, [a.requires_grad_() for a in arguments], rtol=1e-6, atol=1e-8)
 
@@ -174,9 +180,9 @@ def test_gradients_of_points_with_scaled_mantissas():
     a = tensor([9.5]).requires_grad_()
     b = tensor([9.56, 9.41])
     expansion = expansion_of(10.0)
-    (left,), (right,) = (
-        expansion.weighted_functions(a[:, None], [2500]),
-        expansion.weighted_functions(b[:, None], [2500]),
+    left, right = (
+        expansion.weighted_functions(a[:, None], degrees(2500)),
+        expansion.weighted_functions(b[:, None], degrees(2500)),
     )
     for j in range(2):
         (found,) = torch.autograd.grad(left[:, 0] @ right[:, j], a, retain_graph=True)

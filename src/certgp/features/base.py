@@ -18,8 +18,7 @@ class FeatureMap(nn.Module, ABC):
     r"""phi: R^d -> R^r of a kernel at *unit* signal variance: phi(x)'phi(x') approximates k(x, x') / sf2.
 
     The map is split as ``Phi = basis(X) mixing()``: the basis is what a pass over the data evaluates, the r x r mixing
-    is applied once to the statistics (A -> M' A M). Only Nystrom mixes; for the others the basis is the feature map,
-    up to the order of its columns (which no objective sees).
+    is applied once to the statistics (A -> M' A M). Only Nystrom mixes; for the others the basis is the feature map.
     """
 
     minorises: ClassVar[bool]  # is Phi Phi' <= K proven for every X?

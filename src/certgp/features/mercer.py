@@ -18,9 +18,9 @@ from certgp.features.index_sets import (
     optimal_indices,
     total_degree_indices,
 )
-from certgp.features.tensor_product import ProductTree, tensor_product
 from certgp.kernels import Kernel, MercerExpansion
 from certgp.kernels.base import positive
+from certgp.kernels.products import ProductPlan
 
 INDEX_SETS = ("optimal", "total_degree", "box")
 
@@ -81,7 +81,7 @@ class MercerMap(FeatureMap):
         if len(np.unique(indices, axis=0)) != len(indices):
             raise InvalidInputError("an index set must not hold a multi-index twice: the map would exceed the kernel")
         self.indices = torch.as_tensor(indices, dtype=torch.int64)
-        self._tree = ProductTree.of(indices)
+        self._plan = ProductPlan.of(indices)
 
     @torch.no_grad()
     def tail(self) -> float:
@@ -89,12 +89,7 @@ class MercerMap(FeatureMap):
         return eigenvalue_tail(self.expansion.ratio.numpy(), self.indices.numpy())
 
     def basis(self, X: Tensor) -> Tensor:
-        """The features in the order of the product tree; ``forward`` has them in the order of ``indices``."""
-        functions = self.expansion.weighted_functions(X - self.centre.to(X.dtype), list(self._tree.counts))
-        return tensor_product(functions, self._tree).mT
-
-    def forward(self, X: Tensor) -> Tensor:
-        return self.basis(X).mT.index_select(0, self._tree.position).mT
+        return self.expansion.weighted_functions(X - self.centre.to(X.dtype), self._plan).mT
 
     def leading(self, rank: int) -> MercerMap:
         kernel, scale = self.kernel_family(self.log_length_scale.detach().exp()), self.log_input_scale.detach().exp()

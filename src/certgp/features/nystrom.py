@@ -37,10 +37,7 @@ class NystromMap(FeatureMap):
         return self.inducing_points.shape[0]
 
     def basis(self, X: Tensor) -> Tensor:
-        return self.kernel.correlation(
-            X / self.log_length_scale.exp().to(X.dtype),
-            (self.inducing_points / self.log_length_scale.exp()).to(X.dtype),
-        )
+        return self.kernel.unit(X, self.inducing_points.to(X.dtype))
 
     def leading(self, rank: int) -> NystromMap:
         kernel = self.kernel_family(self.log_length_scale.detach().exp())

@@ -81,7 +81,12 @@ class Kernel(ABC):
 
     def __call__(self, X: Tensor, Z: Tensor) -> Tensor:
         """Kernel matrix k(X, Z), (n, d) x (m, d) -> (n, m)."""
-        return self.signal_variance * self.correlation(X / self.length_scale, Z / self.length_scale)
+        return self.signal_variance * self.unit(X.double(), Z.double())
+
+    def unit(self, X: Tensor, Z: Tensor) -> Tensor:
+        """k(X, Z) / sf2, (n, d) x (m, d) -> (n, m), in the type of X."""
+        scale = self.length_scale.to(X.dtype)
+        return self.correlation(X / scale, Z / scale)
 
     def diagonal(self, X: Tensor) -> Tensor:
         """k(x_i, x_i) = sf2 for every row, (n,)."""

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from certgp.kernels.products import ProductPlan
+
 # exp() of a number below this is no longer a normal float64 with room to recur on
 _SAFE_LOG = -600.0
-_RESCALE = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +40,11 @@ class MercerExpansion:
         q = self.ratio.expand(index.shape[1])
         return torch.exp(torch.log1p(-q).sum() + (index * q.log()).sum(1))
 
-    def weighted_functions(self, X: Tensor, counts: list[int]) -> list[Tensor]:
-        """phi_k(x_j) = sqrt(lambda_k) e_k(x_j), degrees 0 .. counts[j] - 1, per dimension j a tensor (counts[j], n)."""
+    def weighted_functions(self, X: Tensor, plan: ProductPlan) -> Tensor:
+        """phi_k(x) = prod_j sqrt(lambda_{k_j}) e_{k_j}(x_j) of X (n, d) for the multi-indices of a plan: (r, n)."""
         eps, alpha = self._eps_alpha()
-        tables: tuple[Tensor, ...] = _WeightedHermite.apply(X.mT.contiguous(), eps, alpha, counts)  # type: ignore[no-untyped-call]
-        return list(tables)
+        phi: Tensor = _WeightedHermite.apply(X.mT.contiguous(), eps, alpha, plan)  # type: ignore[no-untyped-call]
+        return phi
 
     def _eps_alpha(self) -> tuple[Tensor, Tensor]:
         d = max(self.length_scale.numel(), self.input_scale.numel())
@@ -73,42 +74,39 @@ class _Coefficients:
 
 
 class _WeightedHermite(torch.autograd.Function):
-    r"""phi_k(x_j), k = 0 .. counts[j] - 1, of every dimension j: x (d, n) -> d tables (counts[j], n), with their
-    derivatives in closed form.
+    r"""prod_j phi_{k_j}(x_j) for the multi-indices of a plan, x (d, n) -> (r, n), with derivatives in closed form.
 
         t = alpha beta x,  phi_0 = sqrt((1 - q) beta) exp(-delta2 x^2)
         phi_{k+1} = sqrt(q) sqrt(2 / (k + 1)) t phi_k - q sqrt(k / (k + 1)) phi_{k-1}
 
     By Mercer's theorem sum_k phi_k^2 = 1, so the recurrence on *weighted* functions cannot overflow; only its start can
-    underflow, and those points recur on mantissas with a log-scale of their own.
+    underflow, and those points recur on mantissas with a log-scale of their own. Recurrence and products are compiled
+    loops; the pull-back computes the functions anew, block by block, instead of keeping them.
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, eps: Tensor, alpha: Tensor, counts: list[int]) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, x: Tensor, eps: Tensor, alpha: Tensor, plan: ProductPlan) -> Tensor:
+        from certgp.kernels import compiled
+
         c = _Coefficients.of(eps.detach().double(), alpha.detach().double())
-        log_start = c.log_start[:, None].to(x.dtype) - c.delta2[:, None].to(x.dtype) * x.square()
-        slope = (torch.sqrt(2.0 * c.q) * alpha * c.beta)[:, None].to(x.dtype) * x
-        start, far = torch.exp(log_start), log_start < (_SAFE_LOG if x.dtype == torch.float64 else _SAFE_LOG / 10.0)
-        tables = [_recur(*args) for args in zip(start, slope, c.q.tolist(), counts, strict=True)]
-        if bool(far.any()):
-            for phi, at, steep, q, mask in zip(tables, log_start, slope, c.q.tolist(), far, strict=True):
-                phi[:, mask] = _recur_scaled(at[mask].double(), steep[mask].double(), q, len(phi)).to(x.dtype)
-        ctx.save_for_backward(x, eps, alpha, *tables)
-        return tuple(tables)
+        start = torch.exp(c.log_start[:, None].to(x.dtype) - c.delta2[:, None].to(x.dtype) * x.square())
+        phi = x.new_empty((plan.size, x.shape[1]))
+        compiled.over_rows(compiled.products, x.shape[1], *_loop_arguments(x, start, c, alpha, plan), phi.numpy())
+        ctx.plan = plan
+        ctx.save_for_backward(x, eps, alpha, start)
+        return phi
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        x, eps, alpha, *tables = ctx.saved_tensors
+        from certgp.kernels import compiled
+
+        x, eps, alpha, start = ctx.saved_tensors
         c = _Coefficients.of(eps, alpha)
-        S, U, kC = torch.empty_like(x), torch.zeros_like(x), torch.empty_like(eps)
-        for j, (G, phi) in enumerate(zip(grad_outputs, tables, strict=True)):
-            k = torch.arange(len(phi), dtype=phi.dtype)
-            weighted = G * phi
-            torch.sum(weighted, 0, out=S[j])
-            kC[j] = weighted.sum(1) @ k
-            if len(phi) > 1:  # d phi_k / dt brings sqrt(k) phi_{k-1}
-                torch.mul(G[1:], phi[:-1], out=weighted[1:])
-                torch.mv(weighted[1:].mT, k[1:].sqrt(), out=U[j])
+        G, sums = grad_outputs[0].contiguous(), x.new_empty((3, *x.shape))
+        arguments = _loop_arguments(x, start, c, alpha, ctx.plan)
+        compiled.over_rows(compiled.pull_back, x.shape[1], *arguments, G.numpy(), sums.numpy())
+        S, U, K = sums
+        kC = K.sum(1)
         root = torch.sqrt(2.0 * c.q)
         xS = x * S
         grad_x = (alpha * c.beta * root)[:, None].to(x.dtype) * U - (2.0 * c.delta2)[:, None].to(x.dtype) * xS
@@ -136,30 +134,9 @@ class _WeightedHermite(torch.autograd.Function):
         return grad_x, grad_eps.to(eps.dtype), grad_alpha.to(alpha.dtype), None
 
 
-def _recur(start: Tensor, slope: Tensor, q: float, count: int) -> Tensor:
-    """The recurrence in plain floating point, written into one (count, n) array."""
-    phi = start.new_empty((count, start.shape[0]))
-    phi[0] = start
-    if count > 1:
-        torch.mul(slope, phi[0], out=phi[1])
-    for k in range(1, count - 1):
-        torch.mul(slope, phi[k], out=phi[k + 1])
-        phi[k + 1].mul_(math.sqrt(1.0 / (k + 1))).add_(phi[k - 1], alpha=-q * math.sqrt(k / (k + 1)))
-    return phi
-
-
-def _recur_scaled(log_start: Tensor, slope: Tensor, q: float, count: int) -> Tensor:
-    """The same recurrence on mantissas m_k with one log-scale L per point: phi_k = m_k exp(L)."""
-    phi = slope.new_empty((count, slope.shape[0]))
-    log_scale = log_start.clone()
-    previous, current = torch.zeros_like(slope), torch.ones_like(slope)
-    for k in range(count):
-        phi[k] = current.sign() * torch.exp(current.abs().log() + log_scale)
-        following = slope * current * math.sqrt(1.0 / (k + 1)) - (q * math.sqrt(k / (k + 1))) * previous
-        previous, current = current, following
-        size = torch.maximum(previous.abs(), current.abs())
-        factor = torch.ones_like(size).masked_fill_(size > _RESCALE, 1.0 / _RESCALE)
-        factor.masked_fill_(size < 1.0 / _RESCALE, _RESCALE)
-        previous, current = previous * factor, current * factor
-        log_scale = log_scale - factor.log()
-    return phi
+def _loop_arguments(x: Tensor, start: Tensor, c: _Coefficients, alpha: Tensor, plan: ProductPlan) -> tuple[Any, ...]:
+    """What both compiled loops take first."""
+    slope = torch.sqrt(2.0 * c.q) * alpha * c.beta
+    coefficients = torch.stack([c.log_start, c.delta2, slope, c.q], 1).detach().double().numpy()
+    safe = math.exp(_SAFE_LOG if x.dtype == torch.float64 else _SAFE_LOG / 10.0)
+    return x.detach().numpy(), start.numpy(), coefficients, safe, plan.offsets, plan.first, plan.second
