@@ -11,24 +11,20 @@ test rows.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import sys
-import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
-from statistics import mean, stdev
 
 import numpy as np
 import torch
 from sklearn.model_selection import train_test_split
 
 import certgp
+from cells import Cells, paper_rows, scores, summary, timed
 from certgp.data import load_dataset
-from certgp.errors import CertgpWarning
 
 KEYS = ("data", "model", "rank", "split", "seed")
 MODELS = {
@@ -54,14 +50,8 @@ def standardised_split(name: str, split: int) -> tuple[np.ndarray, np.ndarray, n
 
 def run_cell(data: str, model: str, rank: int, split: int, seed: int) -> dict[str, object]:
     X, X_test, y, y_test = standardised_split(data, split)
-    started, cpu = time.perf_counter(), time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CertgpWarning)
-        gp = MODELS[model](rank, seed).fit(X, y)
-        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-        prediction = gp.predict(X_test)
-        lower, upper = gp.predict_interval(X_test, 0.95)
-        nlpd = gp.nlpd(X_test, y_test)
+    gp = MODELS[model](rank, seed)
+    times = timed(lambda: gp.fit(X, y))
     return {
         "data": data,
         "model": model,
@@ -69,15 +59,11 @@ def run_cell(data: str, model: str, rank: int, split: int, seed: int) -> dict[st
         "split": split,
         "seed": seed,
         "method": getattr(gp, "method_", model),
-        "nlpd": nlpd,
-        "rmse": float(np.sqrt(np.mean((prediction - y_test) ** 2))),
-        "max_error": float(np.abs(prediction - y_test).max()),
-        "coverage95": float(np.mean((y_test >= lower) & (y_test <= upper))),
+        **scores(gp, X_test, y_test),
         "objective_per_row": gp.history_.iterations[-1].value,
         "iterations": gp.n_iter_,
         "converged": gp.converged_,
-        "seconds": seconds,
-        "cpu_seconds": cpu,
+        **times,
         "threads": torch.get_num_threads(),
         "trials": [asdict(trial) for trial in gp.trials_],
     }
@@ -85,11 +71,7 @@ def run_cell(data: str, model: str, rank: int, split: int, seed: int) -> dict[st
 
 def paper_figures() -> dict[tuple[str, str, int, str], tuple[float, float]]:
     """(data, model, rank, metric) -> (mean, sd) of the paper's linear tables, where ../shared/paper is at hand."""
-    path = Path(__file__).resolve().parents[2] / "shared" / "paper" / "tables.csv"
-    if not path.exists():
-        return {}
-    with path.open() as file:
-        rows = [row for row in csv.DictReader(file) if row["table"] == "linear" and row["rank"]]
+    rows = [row for row in paper_rows("linear") if row["rank"]]
     return {
         (row["dataset"], row["method"], int(row["rank"]), row["metric"]): (float(row["mean"]), float(row["sd"]))
         for row in rows
@@ -102,14 +84,10 @@ def summaries(cells: list[dict[str, object]]) -> Iterator[dict[str, object]]:
     for cell in cells:
         groups.setdefault((str(cell["data"]), str(cell["model"]), int(str(cell["rank"]))), []).append(cell)
     for (data, model, rank), group in groups.items():
-        summary: dict[str, object] = {"data": data, "model": model, "rank": rank, "splits": len(group)}
-        for metric in ("nlpd", "rmse", "coverage95", "seconds", "cpu_seconds"):
-            values = [float(str(cell[metric])) for cell in group]
-            summary[metric] = mean(values)
-            summary[f"{metric}_sd"] = stdev(values) if len(values) > 1 else 0.0
+        row = {"data": data, "model": model, "rank": rank, "splits": len(group)} | summary(group)
         for metric in ("nlpd", "rmse"):
-            summary[f"paper_{metric}"] = paper.get((data, PAPER_NAMES.get(model), rank, metric), (None, None))[0]
-        yield summary
+            row[f"paper_{metric}"] = paper.get((data, PAPER_NAMES.get(model), rank, metric), (None, None))[0]
+        yield row
 
 
 def main() -> None:
@@ -127,18 +105,14 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    cells = [json.loads(line) for line in options.append.open()] if options.append and options.append.exists() else []
-    known = {tuple(cell[key] for key in KEYS) for cell in cells}
+    cells = Cells(options.append, KEYS)
     wanted = product(options.data, options.models, options.ranks, options.only or range(options.splits), options.seeds)
     for data, model, rank, split, seed in wanted:
         chosen = split if seed is None else seed
-        if (data, model, rank, split, chosen) in known:
+        if (data, model, rank, split, chosen) in cells:
             continue
         cell = run_cell(data, model, rank, split, chosen)
-        cells.append(cell)
-        if options.append:
-            with options.append.open("a") as file:
-                file.write(json.dumps(cell) + "\n")
+        cells.add(cell)
         print(
             f"{data} {model} r={rank} split {split} seed {chosen}: NLPD {cell['nlpd']:.4f} RMSE {cell['rmse']:.4f} "
             f"max|e| {cell['max_error']:.2f} cover {cell['coverage95']:.3f} {cell['seconds']:.1f} s "
@@ -147,7 +121,7 @@ def main() -> None:
             flush=True,
         )
     if options.json:
-        print(json.dumps({"cells": cells, "summary": list(summaries(cells))}, indent=1))
+        print(json.dumps({"cells": cells.all, "summary": list(summaries(cells.all))}, indent=1))
 
 
 if __name__ == "__main__":
