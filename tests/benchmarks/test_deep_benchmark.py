@@ -27,7 +27,7 @@ def test_a_file_of_cells_remembers_what_was_measured(tmp_path):
     assert ("a", 0) in again
     assert ("a", 1) not in again  # a by-product, without seconds of its own
     again.add({"data": "b", "split": 0, "seconds": 3.0})
-    assert [json.loads(line)["data"] for line in path.open()] == ["a", "a", "b"]
+    assert [json.loads(line)["data"] for line in path.read_text().splitlines()] == ["a", "a", "b"]
     row = summary(again.all)
     assert (row["seconds"], row["nlpd"]) == (2.0, None)
     assert row["seconds_sd"] == pytest.approx(2**0.5)
@@ -52,7 +52,7 @@ def test_a_stopped_run_goes_on(tmp_path):
     first = out.read_text()
     mixture, alone = run(2)
     assert out.read_text().startswith(first)
-    lines = [json.loads(line) for line in out.open()]
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(cell["members"], cell["split"], cell["max_iter"]) for cell in lines] == [
         (2, 0, 1),
         (1, 0, 1),

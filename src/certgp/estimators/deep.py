@@ -44,7 +44,11 @@ from certgp.transforms import check_network
 
 TRAININGS = ("running", "full", "paper")
 _PRETRAINING_SHARE = 0.2  # of max_iter, in the paper's recipe
-_SMALLEST_WORK = 1e9  # rows x epochs x weights, from which on members are trained side by side (docs/deep.md)
+# Seconds of one member's training on one thread, about, and of starting processes that import torch (docs/deep.md)
+_SECONDS_PER_WEIGHT = 1.6e-10  # and row and epoch
+_STEP_WEIGHTS = 25_000  # what the rest of a step costs per row, in weights
+_FEWEST_ROWS = 12_500  # an epoch on fewer rows has as many steps
+_STARTING_SECONDS = 3.0
 Rows = NDArray[np.floating]
 
 
@@ -169,18 +173,17 @@ class DeepRegressor(PlannedRegressor):
         starting others would take longer than it saves.
         """
         here = self.callbacks or self.verbose or not isinstance(check_engine(self.engine), LocalEngine)
-        if self.members == 1 or here or not fit.learns or self._work(*fit.X.shape) < _SMALLEST_WORK:
+        if self.members == 1 or here or not fit.learns or self._seconds(*fit.X.shape) < _STARTING_SECONDS:
             return 1
         return spare_workers(self.members)
 
-    def _work(self, n_rows: int, n_columns: int) -> float:
-        """Multiplications of one member's training by weights, about: rows x epochs x weights."""
+    def _seconds(self, n_rows: int, n_columns: int) -> float:
+        """What training one member takes on one thread, about."""
+        widths = [n_columns, *self._hidden_widths(), self.embedding]
+        weights = sum(a * b for a, b in pairwise(widths))
         if self.network is not None:
             weights = sum(p.numel() for p in self.network.parameters())
-        else:
-            widths = [n_columns, *self._hidden_widths(), self.embedding]
-            weights = sum(a * b for a, b in pairwise(widths))
-        return float(n_rows) * self.max_iter * weights
+        return _SECONDS_PER_WEIGHT * max(n_rows, _FEWEST_ROWS) * self.max_iter * (weights + _STEP_WEIGHTS)
 
     def so_far(self) -> Self:
         """In a callback: the model that this fit would return if it stopped now; see ``MercerGP``."""
