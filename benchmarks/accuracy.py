@@ -13,19 +13,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
-from statistics import mean, stdev
 
-import numpy as np
 import torch
 
 import certgp
-from certgp.errors import CertgpWarning
+from cells import Cells, scores, summary, timed
 from certgp.experiments.published import published
 from certgp.experiments.splits import standardised_split
 
@@ -44,15 +40,9 @@ PAPER_NAMES = {"mercer": "MGP", "mercer-marginal": "MGP", "fourier": "FGP", "fou
 
 
 def run_cell(data: str, model: str, rank: int, split: int, seed: int) -> dict[str, object]:
-    rows = standardised_split(data, split)
-    started, cpu = time.perf_counter(), time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CertgpWarning)
-        gp = MODELS[model](rank, seed).fit(rows.X, rows.y)
-        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-        prediction = gp.predict(rows.X_test)
-        lower, upper = gp.predict_interval(rows.X_test, 0.95)
-        nlpd = gp.nlpd(rows.X_test, rows.y_test)
+    X, X_test, y, y_test = standardised_split(data, split)
+    gp = MODELS[model](rank, seed)
+    times = timed(lambda: gp.fit(X, y))
     return {
         "data": data,
         "model": model,
@@ -60,15 +50,11 @@ def run_cell(data: str, model: str, rank: int, split: int, seed: int) -> dict[st
         "split": split,
         "seed": seed,
         "method": getattr(gp, "method_", model),
-        "nlpd": nlpd,
-        "rmse": float(np.sqrt(np.mean((prediction - rows.y_test) ** 2))),
-        "max_error": float(np.abs(prediction - rows.y_test).max()),
-        "coverage95": float(np.mean((rows.y_test >= lower) & (rows.y_test <= upper))),
+        **scores(gp, X_test, y_test),
         "objective_per_row": gp.history_.iterations[-1].value,
         "iterations": gp.n_iter_,
         "converged": gp.converged_,
-        "seconds": seconds,
-        "cpu_seconds": cpu,
+        **times,
         "threads": torch.get_num_threads(),
         "trials": [asdict(trial) for trial in gp.trials_],
     }
@@ -79,15 +65,11 @@ def summaries(cells: list[dict[str, object]]) -> Iterator[dict[str, object]]:
     for cell in cells:
         groups.setdefault((str(cell["data"]), str(cell["model"]), int(str(cell["rank"]))), []).append(cell)
     for (data, model, rank), group in groups.items():
-        summary: dict[str, object] = {"data": data, "model": model, "rank": rank, "splits": len(group)}
-        for metric in ("nlpd", "rmse", "coverage95", "seconds", "cpu_seconds"):
-            values = [float(str(cell[metric])) for cell in group]
-            summary[metric] = mean(values)
-            summary[f"{metric}_sd"] = stdev(values) if len(values) > 1 else 0.0
+        row = {"data": data, "model": model, "rank": rank, "splits": len(group)} | summary(group)
         for metric in ("nlpd", "rmse"):
             figure = published("linear", metric, PAPER_NAMES.get(model, ""), rank, data)
-            summary[f"paper_{metric}"] = None if figure is None else figure.mean
-        yield summary
+            row[f"paper_{metric}"] = None if figure is None else figure.mean
+        yield row
 
 
 def main() -> None:
@@ -105,18 +87,14 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    cells = [json.loads(line) for line in options.append.open()] if options.append and options.append.exists() else []
-    known = {tuple(cell[key] for key in KEYS) for cell in cells}
+    cells = Cells(options.append, KEYS)
     wanted = product(options.data, options.models, options.ranks, options.only or range(options.splits), options.seeds)
     for data, model, rank, split, seed in wanted:
         chosen = split if seed is None else seed
-        if (data, model, rank, split, chosen) in known:
+        if (data, model, rank, split, chosen) in cells:
             continue
         cell = run_cell(data, model, rank, split, chosen)
-        cells.append(cell)
-        if options.append:
-            with options.append.open("a") as file:
-                file.write(json.dumps(cell) + "\n")
+        cells.add(cell)
         print(
             f"{data} {model} r={rank} split {split} seed {chosen}: NLPD {cell['nlpd']:.4f} RMSE {cell['rmse']:.4f} "
             f"max|e| {cell['max_error']:.2f} cover {cell['coverage95']:.3f} {cell['seconds']:.1f} s "
@@ -125,7 +103,7 @@ def main() -> None:
             flush=True,
         )
     if options.json:
-        print(json.dumps({"cells": cells, "summary": list(summaries(cells))}, indent=1))
+        print(json.dumps({"cells": cells.all, "summary": list(summaries(cells.all))}, indent=1))
 
 
 if __name__ == "__main__":

@@ -6,29 +6,28 @@ The splits are those of the paper's released code (see ``accuracy.py``); everyth
 ``random_state`` = split, and nothing is chosen on test rows. With ``--members m`` the first member is scored alone too:
 it is the model that ``members=1`` gives, bit for bit. Two-step models are scored with the noise of the training rows
 (the paper's) and with that of held-out training rows ("-calibrated"). ``--append FILE`` adds each result to a file as a
-JSON line.
+JSON line, and results that the file holds are not run again: a run that was stopped goes on. Seconds are those of the
+clock, CPU seconds those of all processes. Members are trained side by side where ``--threads`` allows.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
-import csv
 import json
 import sys
-import time
-import warnings
+from itertools import product
 from pathlib import Path
-from statistics import mean, stdev
 
-import numpy as np
 import torch
 
 import certgp
-from certgp.errors import CertgpWarning
+from cells import Cell, Cells, scores, summary, timed
+from certgp.experiments.published import published
 from certgp.experiments.splits import standardised_split
 from certgp.experiments.two_step import NetworkRegressor, TwoStepGP
 
+KEYS = ("data", "method", "members", "split", "max_iter")
 RANK = 100  # of the linear models
 METHODS = {
     "deep-fourier": lambda seed, members: certgp.DeepFourierGP(members=members, random_state=seed),
@@ -41,17 +40,6 @@ METHODS = {
     "sparse": lambda seed, _: certgp.SparseGP(RANK, random_state=seed),
 }
 PAPER_NAMES = {"deep-fourier": "DFGP", "deep-mercer": "DMGP", "dnn+s": "DNN+S", "dnn+m": "DNN+M", "dnn+f": "DNN+F"}
-
-
-def scores(model, X, y) -> dict[str, float]:
-    lower, upper = model.predict_interval(X, 0.95)
-    error = model.predict(X) - y
-    return {
-        "nlpd": model.nlpd(X, y),
-        "rmse": float(np.sqrt(np.mean(error**2))),
-        "max_error": float(np.abs(error).max()),
-        "coverage95": float(np.mean((y >= lower) & (y <= upper))),
-    }
 
 
 def first_member(model):
@@ -72,20 +60,18 @@ def uncalibrated(model):
     return plain
 
 
-def run_cell(data: str, method: str, members: int, split: int, options) -> list[dict[str, object]]:
-    X, X_test, y, y_test = standardised_split(data, split)
+def unfitted(method: str, members: int, split: int, epochs: int | None):
     model = METHODS[method](split, members)
-    if options.epochs and "max_iter" in model.get_params():
-        model.set_params(max_iter=options.epochs)
-    started, cpu = time.perf_counter(), time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CertgpWarning)
-        model.fit(X, y)
-    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-    cell = {"data": data, "method": method, "members": members, "split": split, "epochs": model.n_iter_}
+    return model.set_params(max_iter=epochs) if epochs and "max_iter" in model.get_params() else model
+
+
+def run_cell(data: str, method: str, members: int, split: int, model) -> list[Cell]:
+    X, X_test, y, y_test = standardised_split(data, split)
+    times = timed(lambda: model.fit(X, y)) | {"threads": torch.get_num_threads()}
+    cell = {"data": data, "method": method, "members": members, "split": split}
+    cell |= {"max_iter": model.get_params().get("max_iter"), "epochs": model.n_iter_}
     held_out = [record.validation for record in model.history_.iterations if record.validation is not None]
     cell["validation"] = min(held_out) if held_out else None  # of the held-out training rows, at the best epoch
-    times = {"seconds": seconds, "cpu_seconds": cpu, "threads": torch.get_num_threads()}
     if method.startswith("dnn"):
         calibrated = cell | {"method": f"{method}-calibrated"} | scores(model, X_test, y_test) | times
         return [cell | scores(uncalibrated(model), X_test, y_test) | times, calibrated]
@@ -96,35 +82,24 @@ def run_cell(data: str, method: str, members: int, split: int, options) -> list[
     return cells
 
 
-def paper_figures() -> dict[tuple[str, str, str], float]:
-    path = Path(__file__).resolve().parents[2] / "shared" / "paper" / "tables.csv"
-    if not path.exists():
-        return {}
-    with path.open() as file:
-        rows = [row for row in csv.DictReader(file) if row["table"] == "deep"]
-    return {(row["dataset"], row["method"], row["metric"]): float(row["mean"]) for row in rows}
-
-
-def summaries(cells: list[dict[str, object]]) -> list[dict[str, object]]:
-    paper, groups = paper_figures(), {}
+def summaries(cells: list[Cell]) -> list[Cell]:
+    groups = {}
     for cell in cells:
-        groups.setdefault((cell["data"], cell["method"], cell["members"]), []).append(cell)
+        groups.setdefault((cell["data"], cell["method"], cell["members"], cell.get("max_iter")), []).append(cell)
     table = []
-    for (data, method, members), group in groups.items():
-        row = {"data": data, "method": method, "members": members, "splits": len(group)}
-        for metric in ("nlpd", "rmse", "coverage95", "seconds", "cpu_seconds"):
-            values = [cell[metric] for cell in group if metric in cell]
-            row[metric] = mean(values) if values else None
-            row[f"{metric}_sd"] = stdev(values) if len(values) > 1 else 0.0
+    for (data, method, members, max_iter), group in groups.items():
+        row = {"data": data, "method": method, "members": members, "max_iter": max_iter, "splits": len(group)}
+        row |= summary(group)
         for metric in ("nlpd", "rmse"):
-            row[f"paper_{metric}"] = paper.get((data, PAPER_NAMES.get(method, ""), metric))
+            figure = published("deep", metric, PAPER_NAMES.get(method, ""), None, data)
+            row[f"paper_{metric}"] = None if figure is None else figure.mean
         table.append(row)
     return table
 
 
-def show(row: dict[str, object]) -> str:
+def show(row: Cell) -> str:
     where = f"split {row['split']}" if "split" in row else f"mean of {row['splits']}"
-    spent = f"{row['seconds']:.1f} s" if row.get("seconds") else "with the mixture"
+    spent = f"{row['seconds']:.1f} s ({row['cpu_seconds']:.1f} s CPU)" if row.get("seconds") else "with the mixture"
     return (
         f"{row['data']} {row['method']} members {row['members']} {where}: NLPD {row['nlpd']:.4f} "
         f"RMSE {row['rmse']:.4f} cover {row['coverage95']:.3f} {spent}"
@@ -144,19 +119,19 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    cells: list[dict[str, object]] = []
-    for data in options.data:
-        for method in options.methods:
-            members = options.members if method.startswith("deep-") else 1
-            for split in range(options.first_split, options.first_split + options.splits):
-                for cell in run_cell(data, method, members, split, options):
-                    cells.append(cell)
-                    print(show(cell), file=sys.stderr, flush=True)
-                    if options.append:
-                        with options.append.open("a") as file:
-                            file.write(json.dumps(cell) + "\n")
-    table = summaries(cells)
-    print(json.dumps({"cells": cells, "summary": table}, indent=1) if options.json else "\n".join(map(show, table)))
+    cells = Cells(options.append, KEYS)
+    splits = range(options.first_split, options.first_split + options.splits)
+    for data, method, split in product(options.data, options.methods, splits):
+        members = options.members if method.startswith("deep-") else 1
+        model = unfitted(method, members, split, options.epochs)
+        if (data, method, members, split, model.get_params().get("max_iter")) in cells:
+            continue
+        found = run_cell(data, method, members, split, model)
+        cells.add(*found)
+        for cell in found:
+            print(show(cell), file=sys.stderr, flush=True)
+    table = summaries(cells.all)
+    print(json.dumps({"cells": cells.all, "summary": table}, indent=1) if options.json else "\n".join(map(show, table)))
 
 
 if __name__ == "__main__":

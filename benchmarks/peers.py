@@ -6,7 +6,8 @@
 Every fit is a process of its own with the same number of threads; peers and models of certgp take turns, so that a
 change of the machine's mood hits both. Splits and standardisation are those of accuracy.py. The clock counts training
 alone: imports and evaluations are excluded, the choice of inducing points and the compilation of graphs are not.
-``gpflow-sgpr:100`` gives a peer another budget than its default, ``mercer:400`` a model another ``max_iter``.
+``gpflow-sgpr:100`` gives a peer another budget than its default, ``mercer:400`` a model another ``max_iter``. Deep
+models (``--models deep-fourier deep-mercer``) keep their own rank, and ``--rank`` is then that of the peers.
 """
 
 from __future__ import annotations

@@ -8,12 +8,15 @@ import torch
 
 import certgp
 from certgp.errors import CertgpWarning
+from peers.contestants import DEEP
 from peers.protocol import Job, Recorder, measured, serve
 
 
 def run(job: Job, recorder: Recorder) -> dict[str, object]:
     torch.set_num_threads(job.threads)
     settings = {} if job.budget is None else {"max_iter": job.budget}
+    if job.variant not in DEEP.values():  # these keep the rank of their paper: it is on a learned embedding
+        settings["rank"] = job.rank
 
     def score(model: certgp.estimators.base.GPRegressor) -> tuple:
         mean, std = model.predict(job.X_test, return_std=True)
@@ -29,7 +32,7 @@ def run(job: Job, recorder: Recorder) -> dict[str, object]:
 
     family = getattr(certgp, job.variant)  # imports what it needs, so before the clock starts
     recorder.start()
-    model = family(job.rank, random_state=job.seed, callbacks=[watch], **settings)
+    model = family(random_state=job.seed, callbacks=[watch], **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertgpWarning)
         model.fit(job.X, job.y)
@@ -38,6 +41,7 @@ def run(job: Job, recorder: Recorder) -> dict[str, object]:
     return {
         "certgp": certgp.__version__,
         "torch": torch.__version__,
+        "rank": model.rank_,
         "iterations": model.n_iter_,
         "stopped": model.stop_reason_,
     }

@@ -38,9 +38,11 @@ PEERS = {
         Contestant("sklearn-nystroem", "peers.sklearn_nystroem", 3, "folds"),
     )
 }
+LINEAR = {"mercer": "MercerGP", "sparse": "SparseGP", "fourier": "FourierGP", "auto": "AutoGP"}
+DEEP = {"deep-mercer": "DeepMercerGP", "deep-fourier": "DeepFourierGP"}  # at ranks of their own
 MODELS = {
-    name: Contestant(name, "peers.certgp_model", None, "L-BFGS iterations", None, family)
-    for name, family in {"mercer": "MercerGP", "sparse": "SparseGP", "fourier": "FourierGP", "auto": "AutoGP"}.items()
+    name: Contestant(name, "peers.certgp_model", None, "epochs" if name in DEEP else "L-BFGS iterations", None, family)
+    for name, family in (LINEAR | DEEP).items()
 }
 
 

@@ -73,6 +73,7 @@ def test_automatic_models_survive_saving_and_predict(data, tmp_path):
         ({"tolerance": 0.0}, "tolerance must be positive"),
         ({"max_rank": 0}, "max_rank must be a whole number"),
         ({"tolerance": "tight"}, "tolerance must be positive"),
+        ({"dtype": "float32"}, "float32 features leave rounding errors that no certificate covers"),
     ],
 )
 def test_nonsense_is_refused(data, options, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certgp.checks import check_count, check_positive
+from certgp.data import ArraySource
 from certgp.errors import RankWarning, warn_user
 from certgp.estimators.certification import DEFAULT_MAX_REFERENCE_RANK, in_units, problem_of
 from certgp.estimators.validation import generator
@@ -37,19 +39,23 @@ class _Verdict:
 
 
 def fit_with_automatic_rank(
-    estimator: PlannedRegressor, X: NDArray[np.floating], y: NDArray[np.floating]
+    estimator: PlannedRegressor,
+    X: NDArray[np.floating],
+    y: NDArray[np.floating],
+    fit_at: Callable[[ArraySource, int], tuple[LowRankProcess, OptimisationResult]] | None = None,
 ) -> tuple[LowRankProcess, OptimisationResult]:
     """Fit at ranks 16, 32, 64, ... until KL(exact || model) / N <= tolerance is proven, then drop what is not needed.
 
-    Each fit learns its own hyper-parameters. At those of the last one the features are cut to the smallest rank that
-    still meets the tolerance. At ``max_rank`` the search ends with a warning that says how far it got.
+    ``fit_at(rows, rank)``, by default the estimator's own, learns hyper-parameters for each rank. At those of the last
+    one the features are cut to the smallest rank that still meets the tolerance. At ``max_rank`` the search ends with a
+    warning that says how far it got.
     """
     tolerance, largest = check_positive("tolerance", estimator.tolerance), check_count("max_rank", estimator.max_rank)
-    source = estimator._source(X, y)
+    source, fit_at = estimator._source(X, y), fit_at or estimator._fit_at
     rank = min(FIRST_RANK, largest)
     while True:
         usable = estimator._usable_rank(X, rank)
-        process, outcome = estimator._fit_at(source, usable)
+        process, outcome = fit_at(source, usable)
         verdict = _certified(estimator, problem_of(estimator, process, source), process, tolerance)
         if verdict.meets(tolerance):
             process, certificate = _cut(process, verdict, tolerance)
@@ -122,11 +128,11 @@ def truncated(process: LowRankProcess, rank: int) -> LowRankProcess:
 
 
 def _explain(estimator: PlannedRegressor, rank: int, certificate: Certificate, tolerance: float) -> None:
-    n = certificate.n_rows
+    n, narrower = certificate.n_rows, "embedding" if hasattr(estimator, "embedding") else "projection"
     warn_user(
         f"rank='auto' ended at rank {rank} with a certified KL per row between {certificate.kl.lower / n:.3g} and "
         f"{certificate.kl.upper / n:.3g}, which does not meet tolerance={tolerance:g}. Raise max_rank "
         f"(now {estimator.max_rank}) or tolerance; features below the kernel trained with objective='elbo', fewer "
-        "dimensions (projection) and a Gaussian kernel need fewer features",
+        f"dimensions ({narrower}) and a Gaussian kernel need fewer features",
         RankWarning,
     )

@@ -2,62 +2,54 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import nn
+from sklearn.base import clone
+from torch import Tensor, nn
 
-from certgp.data import ArraySource, RowSource, SubsetSource
-from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError, warn_user
-from certgp.estimators.base import unoptimised
-from certgp.estimators.fingerprint import fingerprint
+from certgp.data import RowSource
+from certgp.engines import LocalEngine, side_by_side, spare_workers
+from certgp.errors import InvalidInputError, NotCertifiableError
+from certgp.estimators.automatic_rank import AUTOMATIC, fit_with_automatic_rank
+from certgp.estimators.deep_member import Member, MemberFit
 from certgp.estimators.planned import Plan, PlannedRegressor, TrialRows
 from certgp.estimators.validation import (
-    DTYPES,
     StartingValues,
     check_choice,
     check_count,
     check_engine,
     generator,
     one_number,
-    starting_values,
 )
 from certgp.features import FeatureMap
-from certgp.gp import LowRankModel, LowRankProcess, MixtureProcess
+from certgp.gp import LowRankProcess, MixtureProcess
 from certgp.guarantees import Certificate, RankCurve
-from certgp.training import Callback, History, OptimisationResult, Stage
+from certgp.training import Callback, History, OptimisationResult
 from certgp.training.checkpoint import Checkpoint
-from certgp.training.embedding import raw_outputs
 from certgp.training.minibatch import MinibatchSettings, train_minibatches
 from certgp.training.objective import fold_feature_statistics
 from certgp.training.progress import ProgressBar
 from certgp.training.squared_error import Regression, SquaredErrorTask
-from certgp.training.stochastic import EvidenceTask, JointModel, finish
-from certgp.transforms import Network, TanhNetwork, check_network
+from certgp.training.stochastic import EvidenceTask, JointModel
+from certgp.transforms import check_network
 
 TRAININGS = ("running", "full", "paper")
-_START_LENGTH_SCALE = 1.0
-_FEWEST_HELD_OUT = 10  # fewer rows cannot tell a good epoch from a lucky one
-_FULL_BATCH_STAGES = 4  # the embedding is standardised anew between them
 _PRETRAINING_SHARE = 0.2  # of max_iter, in the paper's recipe
+# Seconds of one member's training on one thread, about, and of starting processes that import torch (docs/deep.md)
+_SECONDS_PER_WEIGHT = 1.6e-10  # and row and epoch
+_STEP_WEIGHTS = 25_000  # what the rest of a step costs per row, in weights
+_FEWEST_ROWS = 12_500  # an epoch on fewer rows has as many steps
+_STARTING_SECONDS = 3.0
 Rows = NDArray[np.floating]
-Positions = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class _Member:
-    """One network with its GP, and how its training went."""
-
-    process: LowRankProcess
-    outcome: OptimisationResult
 
 
 class DeepRegressor(PlannedRegressor):
@@ -76,6 +68,8 @@ class DeepRegressor(PlannedRegressor):
     calibrate: bool
     checkpoint: str | Path | None
     _calibrates_itself: ClassVar[bool] = True  # held-out rows are part of the fit
+    _default_rank: int  # at which the network is trained with rank="auto"
+    _done: tuple[Member, ...] = ()  # only while members are trained one after the other
 
     @abstractmethod
     def _features(self, start: StartingValues, rank: int, rng: np.random.Generator) -> FeatureMap:
@@ -111,6 +105,11 @@ class DeepRegressor(PlannedRegressor):
         one_number("shrinkage", self.shrinkage, "be at least 0 and finite", lambda x: 0.0 <= x < np.inf)
         one_number("validation_fraction", self.validation_fraction, "lie in [0, 1)", lambda x: 0.0 <= x < 1.0)
         self._hidden_widths()
+        if self.rank == AUTOMATIC and self.members > 1:
+            raise InvalidInputError(
+                f"rank='auto' needs members=1, found members={self.members}: it chooses the rank by a certificate, "
+                "which a mixture of GPs on different embeddings does not have; give a number as rank"
+            )
         if self.checkpoint is not None and not Path(self.checkpoint).parent.is_dir():
             raise InvalidInputError(
                 f"checkpoint={str(self.checkpoint)!r} lies in a directory that does not exist; create it first"
@@ -124,90 +123,79 @@ class DeepRegressor(PlannedRegressor):
         return [check_count("hidden", width) for width in self.hidden]
 
     def _fit_process(self, X: Rows, y: Rows) -> tuple[LowRankProcess | MixtureProcess, OptimisationResult]:  # type: ignore[override]
-        self._training_rows = (X, y)
-        rank = self._usable_rank(X, self.rank)
+        self._training_rows, self._certificate = (X, y), None
         if self.network is not None:
             check_network(self.network, X.shape[1], self.embedding)
-        seeds = generator(self.random_state).integers(2**31, size=self.members)
-        fitted = [self._fit_member(X, y, rank, member, int(seed)) for member, seed in enumerate(seeds)]
-        for member in range(self.members):
-            if (checkpoint := self._checkpoint(member, "")) is not None:
-                checkpoint.remove()
-        if self.members == 1:
-            return fitted[0].process, fitted[0].outcome
-        return MixtureProcess([each.process for each in fitted]), _joined([each.outcome for each in fitted])
-
-    def _fit_member(self, X: Rows, y: Rows, rank: int, member: int, seed: int) -> _Member:
-        rng = np.random.default_rng(seed)
-        split_rng, model_rng = rng.spawn(2)
-        train, held_out = self._split(len(X), split_rng)
-        final = self._source(X, y)
-        rows = SubsetSource(final, train)
-        plan = self._network_plan(rows, rank, model_rng, member)
-        if not self.optimize or final.target_is_constant:
-            return _Member(self._unlearned(plan, final), unoptimised())
-        signal, noise = float(plan.start.kernel.signal_variance), plan.start.noise_variance
-        module = JointModel(plan.model, signal, noise)
-        if self.training == "full":
-            outcome = self._train(plan, rows)
+        seeds = generator(self._seed()).integers(2**31, size=self.members)
+        fits = [MemberFit(self, X, y, number, int(seed)) for number, seed in enumerate(seeds)]
+        if self.rank == AUTOMATIC:
+            fitted = [self._fit_automatic(fits[0])]
         else:
-            outcome = self._train_in_steps(module, X, y, train, held_out, member, seed)
-        module.network.to(DTYPES[self.dtype])
-        process = finish(
-            module,
-            final,
-            train,
-            held_out,
-            objective=self.objective,
-            variance=self.variance,
-            calibrate=self.calibrate,
-        )
-        return _Member(process, outcome)
+            fitted = self._fit_members(fits, self._usable_rank(X, self.rank))
+        for path in filter(None, (fit.checkpoint_path() for fit in fits)):
+            path.unlink(missing_ok=True)
+        return _mixed(fitted), _joined([each.outcome for each in fitted])
 
-    def _split(self, n: int, rng: np.random.Generator) -> tuple[Positions, Positions]:
-        """Rows to learn from and rows to choose the epoch and the noise on; none of the latter where there are few."""
-        count = round(self.validation_fraction * n)
-        if count < _FEWEST_HELD_OUT or self.training == "paper":
-            count = 0
-        order = rng.permutation(n)
-        return np.sort(order[count:]), np.sort(order[:count])
+    def _fit_automatic(self, fit: MemberFit) -> Member:
+        """The network trained at the default rank; with it held, the smallest rank that meets the tolerance."""
+        rank = self._usable_rank(fit.X, min(self._default_rank, self.max_rank))
+        module, outcome = fit.trained(rank)
+
+        def at(_: RowSource, rank: int) -> tuple[LowRankProcess, OptimisationResult]:
+            return fit.process(fit.with_head(module, rank)), outcome
+
+        return Member(*fit_with_automatic_rank(self, fit.X, fit.y, at))
+
+    def _fit_members(self, fits: list[MemberFit], rank: int) -> list[Member]:
+        workers = self._workers(fits[0])
+        if workers == 1:
+            return self._fit_in_turn(fits, rank)
+        bare = clone(self)  # without an earlier fit
+        bare._standardiser = self._standardiser
+        return side_by_side([partial(replace(fit, estimator=bare), rank) for fit in fits], workers)
+
+    def _fit_in_turn(self, fits: list[MemberFit], rank: int) -> list[Member]:
+        """One after the other. A callback that stops the fit keeps the members that are done, or the first one."""
+        try:
+            for fit in fits:
+                member = fit(rank)
+                if member.outcome.stopped and self._done:
+                    break
+                self._done = (*self._done, member)
+                if member.outcome.stopped:
+                    break
+            return list(self._done)
+        finally:
+            self._done = ()
+
+    def _workers(self, fit: MemberFit) -> int:
+        """How many members to train at a time: one where something must be seen or done in this process, and where
+        starting others would take longer than it saves.
+        """
+        here = self.callbacks or self.verbose or not isinstance(check_engine(self.engine), LocalEngine)
+        if self.members == 1 or here or not fit.learns or self._seconds(*fit.X.shape) < _STARTING_SECONDS:
+            return 1
+        return spare_workers(self.members)
+
+    def _seconds(self, n_rows: int, n_columns: int) -> float:
+        """What training one member takes on one thread, about."""
+        widths = [n_columns, *self._hidden_widths(), self.embedding]
+        weights = sum(a * b for a, b in pairwise(widths))
+        if self.network is not None:
+            weights = sum(p.numel() for p in self.network.parameters())
+        return _SECONDS_PER_WEIGHT * max(n_rows, _FEWEST_ROWS) * self.max_iter * (weights + _STEP_WEIGHTS)
+
+    def so_far(self) -> Self:
+        """In a callback: the model that this fit would return if it stopped now; see ``MercerGP``."""
+        model = super().so_far()
+        model._done = ()
+        return model
+
+    def _process_so_far(self) -> LowRankProcess | MixtureProcess | None:  # type: ignore[override]
+        return _mixed(self._done) if self._done else super()._process_so_far()
 
     def _plan(self, source: RowSource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
-        return self._network_plan(source, rank, rng, 0)
-
-    def _network_plan(self, source: RowSource, rank: int, rng: np.random.Generator, member: int) -> Plan:
-        start = starting_values(self, self._standardiser, _START_LENGTH_SCALE, self.embedding)
-        weights_rng, feature_rng = rng.spawn(2)
-        network = Network(self._module(source.n_columns, member, weights_rng), self.embedding)
-        model = LowRankModel(network.double(), self._features(start, rank, feature_rng)).eval()
-        prepare = partial(_standardise_anew, JointModel(model, 1.0, 1.0), source)
-        shares = [len(part) for part in np.array_split(np.arange(self.max_iter), _FULL_BATCH_STAGES)]
-        return Plan(model, [Stage(source, share, prepare) for share in shares if share], start)
-
-    def _module(self, n_columns: int, member: int, rng: np.random.Generator) -> nn.Module:
-        """A fresh default network, or a copy of the user's; of further members the weights are drawn anew."""
-        seed = int(rng.integers(2**31))
-        if self.network is None:
-            widths = [n_columns, *self._hidden_widths(), self.embedding]
-            return TanhNetwork(widths, torch.Generator().manual_seed(seed))
-        module = copy.deepcopy(self.network)
-        if member > 0:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
-                module.apply(_reset)
-        return module
-
-    def _train_in_steps(
-        self, module: JointModel, X: Rows, y: Rows, train: Positions, held_out: Positions, member: int, seed: int
-    ) -> OptimisationResult:
-        source = ArraySource(X, y, self._standardiser, torch.float32)
-        validation = SubsetSource(source, held_out) if len(held_out) else None
-        module.network.float()
-        checkpoint = self._checkpoint(member, fingerprint(self, X, y, seed))
-        outcome = self._train_minibatches(module, SubsetSource(source, train), validation, checkpoint, seed)
-        if not outcome.converged and not outcome.stopped:
-            warn_user(f"the fit stopped early: {outcome.reason}", ConvergenceWarning)
-        return outcome
+        raise NotImplementedError("each member of a deep model makes a plan of its own")  # see MemberFit
 
     def _train_minibatches(
         self,
@@ -216,14 +204,17 @@ class DeepRegressor(PlannedRegressor):
         validation: RowSource | None,
         checkpoint: Checkpoint | None,
         seed: int,
+        begin: Callable[[Callable[[], dict[str, Tensor]]], None],
     ) -> OptimisationResult:
-        """Train network and GP together, in place."""
+        """Train network and GP together, in place; ``begin`` is told where to ask for the best weights so far."""
         self._pretrain(module, rows, seed)
         statistics = "batch" if self.training == "paper" else "running"
         task = EvidenceTask(
             module, rows, validation, objective=self.objective, variance=self.variance, statistics=statistics
         )
-        return train_minibatches(task, self._settings(), seed=seed, callbacks=self._observers(), checkpoint=checkpoint)
+        return train_minibatches(
+            task, self._settings(), seed=seed, callbacks=self._observers(), checkpoint=checkpoint, begin=begin
+        )
 
     def _observers(self) -> list[Callback]:
         return [*(self.callbacks or ()), *([ProgressBar(self.max_iter)] if self.verbose else [])]
@@ -252,43 +243,25 @@ class DeepRegressor(PlannedRegressor):
         alone = Regression(module.network.module, self.embedding, torch.Generator().manual_seed(seed))
         train_minibatches(SquaredErrorTask(alone, rows, None), replace(self._settings(), epochs=epochs), seed=seed)
 
-    def _unlearned(self, plan: Plan, source: ArraySource) -> LowRankProcess:
-        """The network and the hyper-parameters as they start, conditioned on all rows."""
-        network = plan.model.transform
-        if isinstance(network, Network):
-            network.measure(raw_outputs(network, source).X)
-        stats = fold_feature_statistics(plan.model, source, check_engine(self.engine))
-        signal, noise = float(plan.start.kernel.signal_variance), plan.start.noise_variance
-        return LowRankProcess(plan.model.requires_grad_(False), stats, signal, noise, self.variance)
-
     def _extend_process(self, X: Rows, y: Rows) -> LowRankProcess | MixtureProcess:  # type: ignore[override]
-        self._training_rows = None
+        self._training_rows, self._certificate = None, None
         engine, source = check_engine(self.engine), self._source(X, y)
         extended = [
             member.updated(fold_feature_statistics(member.model, source, engine)) for member in self._low_rank_members()
         ]
         return extended[0] if len(extended) == 1 else MixtureProcess(extended)
 
-    def _checkpoint(self, member: int, fingerprint: str) -> Checkpoint | None:
-        if self.checkpoint is None:
-            return None
-        path = Path(self.checkpoint)
-        return Checkpoint(path if self.members == 1 else path.with_name(f"{path.name}.{member}"), fingerprint)
 
-
-def _standardise_anew(module: JointModel, source: RowSource) -> None:
-    module.network.measure(raw_outputs(module.network, source).X)
-    module.choose_indices()
-
-
-def _reset(module: nn.Module) -> None:
-    reset: Any = getattr(module, "reset_parameters", None)
-    if callable(reset):
-        reset()
+def _mixed(members: Sequence[Member]) -> LowRankProcess | MixtureProcess:
+    """The only member's process, or the mixture of all."""
+    processes = [member.process for member in members]
+    return processes[0] if len(processes) == 1 else MixtureProcess(processes)
 
 
 def _joined(outcomes: list[OptimisationResult]) -> OptimisationResult:
     """What several fits did, in turn."""
+    if len(outcomes) == 1:
+        return outcomes[0]
     history = History(tuple(record for outcome in outcomes for record in outcome.history.iterations))
     return OptimisationResult(
         np.zeros(0),

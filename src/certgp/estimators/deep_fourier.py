@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,10 @@ class DeepFourierGP(DeepRegressor):
 
     Parameters
     ----------
-    rank : number of features, two per frequency; an odd rank is rounded down
+    rank : number of features, two per frequency; an odd rank is rounded down. Or "auto": the network is trained at rank
+        40, and with it held the GP gets as many features as it takes to prove KL(exact || model) / N <= ``tolerance``,
+        where "exact" is the GP on g(x)
+    tolerance, max_rank : for ``rank="auto"``: nats per row, and where the search ends with a warning
     embedding : d, the number of outputs of the network; they are standardised before the kernel sees them
     hidden : widths of the hidden layers of the default network (tanh); () makes it linear
     network : a ``torch.nn.Module`` that maps rows (n, D) of standardised inputs to (n, embedding), instead of the
@@ -48,10 +51,14 @@ class DeepFourierGP(DeepRegressor):
     standardize, dtype, engine, cap_rank, random_state, verbose, callbacks : as in ``DeepMercerGP``
     """
 
+    _default_rank = 40  # the paper's
+
     def __init__(
         self,
-        rank: int = 40,
+        rank: int | Literal["auto"] = 40,
         *,
+        tolerance: float = 1e-3,
+        max_rank: int = 1_000,
         embedding: int = 4,
         hidden: Sequence[int] = (512, 256, 64),
         network: nn.Module | None = None,
@@ -82,6 +89,8 @@ class DeepFourierGP(DeepRegressor):
         callbacks: Sequence[Callback] | None = None,
     ) -> None:
         self.rank = rank
+        self.tolerance = tolerance
+        self.max_rank = max_rank
         self.embedding = embedding
         self.hidden = hidden
         self.network = network

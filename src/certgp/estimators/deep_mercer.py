@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from torch import nn
@@ -23,7 +23,9 @@ class DeepMercerGP(DeepRegressor):
 
     Parameters
     ----------
-    rank : number of eigenfunctions
+    rank : number of eigenfunctions, or "auto": the network is trained at rank 15, and with it held the GP gets as many
+        as it takes to prove KL(exact || model) / N <= ``tolerance``, where "exact" is the GP on g(x)
+    tolerance, max_rank : for ``rank="auto"``: nats per row, and where the search ends with a warning
     embedding : d, the number of outputs of the network; they are standardised before the kernel sees them
     hidden : widths of the hidden layers of the default network (tanh); () makes it linear
     network : a ``torch.nn.Module`` that maps rows (n, D) of standardised inputs to (n, embedding), instead of the
@@ -43,7 +45,10 @@ class DeepMercerGP(DeepRegressor):
     shrinkage : weight decay: weights would shrink by exp(-shrinkage) over the fit if no gradient held them
     validation_fraction : share of the training rows on which the best epoch and the noise are chosen
     patience : stop after so many validations (one every two epochs) without a better one; None runs all epochs
-    members : number of networks, with seeds and held-out rows of their own; predictions are the mixture of theirs
+    members : number of networks, with seeds and held-out rows of their own; predictions are the mixture of theirs. They
+        are trained side by side, in processes of one thread each and as many as torch may use threads, unless the fit
+        is short or has callbacks, ``verbose`` or an engine of its own: then one after the other. A callback that stops
+        the fit keeps the members that are done, or the first one as far as it came.
     calibrate : scale the predictive noise up (``noise_scale_``) where held-out rows ask for it
     standardize, dtype, engine, cap_rank, random_state, verbose, callbacks : as in ``MercerGP``; callbacks are called
         after every epoch. Training itself runs in float32; ``dtype`` is that of the fitted model.
@@ -51,10 +56,14 @@ class DeepMercerGP(DeepRegressor):
         removed when the fit is done
     """
 
+    _default_rank = 15  # the paper's
+
     def __init__(
         self,
-        rank: int = 15,
+        rank: int | Literal["auto"] = 15,
         *,
+        tolerance: float = 1e-3,
+        max_rank: int = 1_000,
         embedding: int = 1,
         hidden: Sequence[int] = (512, 256, 64),
         network: nn.Module | None = None,
@@ -85,6 +94,8 @@ class DeepMercerGP(DeepRegressor):
         callbacks: Sequence[Callback] | None = None,
     ) -> None:
         self.rank = rank
+        self.tolerance = tolerance
+        self.max_rank = max_rank
         self.embedding = embedding
         self.hidden = hidden
         self.network = network

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from certgp.checks import check_positive
 from certgp.data import ArraySource, Chunk, ChunkSource, RowSource
-from certgp.errors import ConvergenceWarning, warn_user
+from certgp.errors import ConvergenceWarning, InvalidInputError, warn_user
 from certgp.estimators.automatic_rank import AUTOMATIC, fit_with_automatic_rank
 from certgp.estimators.base import unoptimised
 from certgp.estimators.low_rank import LowRankRegressor
@@ -96,6 +96,11 @@ class PlannedRegressor(LowRankRegressor):
         if self.rank == AUTOMATIC:
             check_positive("tolerance", self.tolerance)
             check_count("max_rank", self.max_rank)
+            if self.dtype == "float32":
+                raise InvalidInputError(
+                    "rank='auto' chooses the rank by a certificate, and float32 features leave rounding errors that no "
+                    "certificate covers; use dtype='float64' or give a number as rank"
+                )
         check_engine(self.engine)
 
     def _fit_process(

@@ -104,6 +104,12 @@ class TwoStepGP(DeepRegressor):
     dtype = "float64"
     engine = "local"
     cap_rank = True
+    tolerance = 1e-3
+    max_rank = 1_000
+
+    @property
+    def _default_rank(self) -> int:  # type: ignore[override]
+        return _RANKS[self.head]
 
     @property
     def variance(self) -> str:  # type: ignore[override]
@@ -117,6 +123,7 @@ class TwoStepGP(DeepRegressor):
         validation: RowSource | None,
         checkpoint: Checkpoint | None,
         seed: int,
+        begin: object,
     ) -> OptimisationResult:
         """Train the network alone; the head is fitted to its outputs afterwards, like every head at the end."""
         alone = Regression(module.network.module, 1, torch.Generator().manual_seed(seed))

@@ -6,7 +6,7 @@ import copy
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -105,8 +105,12 @@ def train_minibatches(
     checkpoint: Checkpoint | None = None,
     started: float | None = None,
     offset: int = 0,
+    begin: Callable[[Callable[[], dict[str, Tensor]]], None] | None = None,
 ) -> OptimisationResult:
     """Run the epochs and leave the best averaged weights in the task's module.
+
+    ``begin`` is called before the first epoch with a function that gives the state that the module would be left in if
+    the run ended now.
 
     What happens in epoch e depends on ``seed`` and e alone, so a run that was interrupted and goes on from its
     checkpoint ends at the same weights, bit for bit.
@@ -116,6 +120,8 @@ def train_minibatches(
         task.start()
         run.average = _MovingAverage(task.module)
         run.best_state = run.average.module.snapshot()
+    if begin is not None:
+        begin(run.best)
     while run.epoch < settings.epochs and run.reason is None:
         run.one_epoch(callbacks)
         # in between, the coming steps would depend on statistics that a checkpoint does not hold
@@ -208,12 +214,16 @@ class _Run:
         if any([callback(record) for callback in callbacks]):  # all of them see the record  # noqa: C419
             self.stopped, self.reason = True, "a callback stopped the fit"
 
+    def best(self) -> dict[str, Tensor]:
+        """The weights to keep: the average of the best epoch, or the present one before any validation."""
+        if not math.isfinite(self.best_score) and self.epoch > self.best_epoch:
+            return self.average.finished().snapshot()
+        return self.best_state
+
     def finish(self) -> OptimisationResult:
         """Leave the best weights in the module and say what happened."""
         failed = self.reason is not None and "lower learning_rate" in self.reason
-        if self.stopped and not math.isfinite(self.best_score) and self.epoch > self.best_epoch:
-            self.best_state, self.best_epoch = self.average.finished().snapshot(), self.epoch  # before any validation
-        self.task.module.restore(self.best_state)
+        self.task.module.restore(self.best_state if failed else self.best())
         self.task.module.eval()
         done = f"all {self.epoch} epochs were run"
         chosen = "" if math.isinf(self.best_score) else f"; epoch {self.best_epoch} was the best on held-out rows"
