@@ -52,6 +52,13 @@ def dataset_names() -> list[str]:
     return list(_DATASETS)
 
 
+def dataset_info(name: str) -> DatasetInfo:
+    """What is known about a data set."""
+    if name not in _DATASETS:
+        raise DataFileError(f"unknown data set {name!r}; known ones: {', '.join(_DATASETS)}")
+    return _DATASETS[name]
+
+
 def data_directory() -> Path:
     """The directory that CERTGP_DATA names, or the user's cache directory."""
     named = os.environ.get(DATA_VARIABLE)
@@ -64,9 +71,7 @@ def data_directory() -> Path:
 
 def dataset_path(name: str) -> Path:
     """File of a data set, whether or not it is there."""
-    if name not in _DATASETS:
-        raise DataFileError(f"unknown data set {name!r}; known ones: {', '.join(_DATASETS)}")
-    return data_directory() / f"{name}.npz"
+    return data_directory() / f"{dataset_info(name).name}.npz"
 
 
 def load_dataset(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
