@@ -12,7 +12,7 @@ from torch import Tensor
 from certgp.data import ArraySource, Standardiser, SubsetSource
 from certgp.estimators.validation import check_count
 from certgp.experiments.baseline import Baseline
-from certgp.experiments.gpytorch_library import gpytorch
+from certgp.experiments.gpytorch_library import gpytorch, without_deprecations
 from certgp.gp.calibration import gaussian_nlpd
 from certgp.training.minibatch import MinibatchSettings, rate_factor, train_minibatches
 from certgp.training.squared_error import Regression, SquaredErrorTask
@@ -70,7 +70,7 @@ class DeepKernelGP(Baseline):
         hidden: Sequence[int] = (512, 256, 64),
         pretraining: int = 40,
         max_iter: int = 100,
-        learning_rate: float = 1e-3,
+        learning_rate: float = 2e-4,
         random_state: Any = None,
     ) -> None:
         self.grid = grid
@@ -92,8 +92,9 @@ class DeepKernelGP(Baseline):
         self._model = _Model(network, X[rows], y[rows], self._likelihood, self.grid)
         self._model.covar_module.double()
         self._model.mean_module.double()
-        history = self._train_together(X[others], y[others])
-        self._condition_on(X, y)
+        with without_deprecations():
+            history = self._train_together(X[others], y[others])
+            self._condition_on(X, y)
         return history
 
     def _pretrained(self, X: Tensor, y: Tensor, learned: Any, held_out: Any, seed: int) -> Regression:
@@ -148,6 +149,6 @@ class DeepKernelGP(Baseline):
         self._likelihood.eval()
 
     def _components(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        with gpytorch.settings.fast_pred_var(), gpytorch.settings.cg_tolerance(1e-3):
+        with without_deprecations(), gpytorch.settings.fast_pred_var(), gpytorch.settings.cg_tolerance(1e-3):
             parts = [self._likelihood(self._model(block)) for block in torch.split(X, _BLOCK_ROWS)]
             return torch.cat([p.mean for p in parts])[None], torch.cat([p.variance for p in parts])[None]

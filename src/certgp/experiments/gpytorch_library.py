@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from certgp.errors import InvalidInputError
 
@@ -15,4 +17,12 @@ except ModuleNotFoundError as error:
         f"SVIGP and DKL need GPyTorch ({error}); get it with: pip install 'certgp[baselines]'"
     ) from error
 
-__all__ = ["gpytorch"]
+__all__ = ["gpytorch", "without_deprecations"]
+
+
+@contextmanager
+def without_deprecations() -> Iterator[None]:
+    """Torch's remarks on how GPyTorch's linear_operator builds sparse matrices; numerical warnings still come."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning, module=r"linear_operator\.")
+        yield

@@ -36,7 +36,7 @@ def draw(rows: Sequence[Row]) -> Figure:
 def _dots(axes: Axes, rows: Sequence[Row], metric: str) -> None:
     """Bars are standard deviations over splits."""
     lines = range(len(rows))
-    kinds = [("certgp: DMGP, DFGP", VERMILION, True), ("certgp: others", BLUE, False)]
+    kinds = [("DMGP and DFGP, this run", VERMILION, True), ("others, this run", BLUE, False)]
     for label, colour, own in kinds:
         chosen = [(i, row) for i, row in zip(lines, rows, strict=True) if (row["method"] in _OURS) == own]
         axes.errorbar(

@@ -28,7 +28,7 @@ def draw(rows: Sequence[Row]) -> Figure:
     left, right = figure.subplots(1, 2)
     for axes, metric in ((left, "nlpd"), (right, "seconds")):
         _lines(axes, rows, metric)
-        axes.set_xscale("log")
+        _log_ticks(axes, sorted({row["rows"] for row in rows}))
     right.set_yscale("log")
     data = rows[0]["data"]
     tidy(left, f"{data}: NLPD", "training rows", "NLPD (smaller is better)")
@@ -36,6 +36,13 @@ def draw(rows: Sequence[Row]) -> Figure:
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=SMALL, frameon=False)
     return figure
+
+
+def _log_ticks(axes: Axes, counts: Sequence[int]) -> None:
+    """A logarithmic axis with a tick at each number of rows."""
+    axes.set_xscale("log")
+    axes.set_xticks(counts, [f"{count:,}" for count in counts], rotation=45)
+    axes.minorticks_off()
 
 
 def _lines(axes: Axes, rows: Sequence[Row], metric: str) -> None:
