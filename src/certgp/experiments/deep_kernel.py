@@ -21,7 +21,7 @@ from certgp.transforms import TanhNetwork
 _HELD_OUT = 0.1
 _START_NOISE = 0.1
 _HEAD_RATE = 0.05  # of length-scale and variances
-_CHECKS = 10  # looks at the held-out rows during joint training
+_CHECKS = 5  # looks at the held-out rows during joint training
 _BLOCK_ROWS = 4096
 
 

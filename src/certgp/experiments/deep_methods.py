@@ -51,7 +51,7 @@ class Effort:
     batch_size: int = 1_000
     inducing: tuple[int, int] = (250, 500)
     iterations: int = 500  # of SGPR
-    dearest_sparse: float = 1e12  # iterations x rows x points^2 at most
+    dearest_sparse: float = 8e11  # iterations x rows x points^2 at most
     grids: tuple[int, int] = (5_000, 10_000)
     joint_steps: int = 60  # of DKL
     dearest_joint: float = 5e6  # steps x rows at most
