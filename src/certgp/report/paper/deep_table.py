@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from certgp.report.paper.axes import label_log_axis
 from certgp.report.style import BLACK, BLUE, SMALL, VERMILION, new_figure, tidy
 
 Row = Mapping[str, Any]
@@ -26,6 +27,7 @@ def draw(rows: Sequence[Row]) -> Figure:
         tidy(left, data, "NLPD (smaller is better)")
         _dots(right, part, "seconds")
         right.set_xscale("log")
+        label_log_axis(right.xaxis)
         right.set_yticklabels([])
         tidy(right, "", "training time, s")
     handles, labels = axes[0, 0].get_legend_handles_labels()

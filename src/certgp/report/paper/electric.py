@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from certgp.report.paper.axes import label_log_axis
 from certgp.report.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, SMALL, VERMILION, new_figure, tidy
 
 Row = Mapping[str, Any]
@@ -30,6 +31,7 @@ def draw(rows: Sequence[Row]) -> Figure:
         _lines(axes, rows, metric)
         _log_ticks(axes, sorted({row["rows"] for row in rows}))
     right.set_yscale("log")
+    label_log_axis(right.yaxis)
     data = rows[0]["data"]
     tidy(left, f"{data}: NLPD", "training rows", "NLPD (smaller is better)")
     tidy(right, f"{data}: training time", "training rows", "seconds")

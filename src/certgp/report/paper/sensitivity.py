@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from certgp.report.paper.axes import label_log_axis
 from certgp.report.style import BLUE, GREEN, SMALL, VERMILION, new_figure, tidy
 
 Row = Mapping[str, Any]
@@ -65,3 +66,4 @@ def _lines(axes: Axes, rows: Sequence[Row], metric: str) -> None:
     axes.minorticks_off()
     if metric == "seconds":
         axes.set_yscale("log")
+        label_log_axis(axes.yaxis)
