@@ -1,0 +1,80 @@
+"""One fit of one method on one split: the cell that deep table, sensitivity table and electric figure share.
+
+Settings: data, method, split; optionally d and m (``deep_methods.build_at``), fraction (of the training rows), and
+protocol="quick" for small models on few rows.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+import torch
+
+from certgp.data import dataset_info
+from certgp.errors import CertgpWarning
+from certgp.experiments.cells import Cell, Finished, Scalar, Settings, Values
+from certgp.experiments.deep_methods import FULL, QUICK, Method, build, build_at
+from certgp.experiments.scores import rmse
+from certgp.experiments.splits import standardised_split
+
+FAMILY = "deep"
+SPLITS = range(5)
+QUICK_DATA = "sarcos"
+QUICK_ROWS = 600
+
+
+def deep_cell(data: str, method: str, split: int, *, quick: bool = False, **options: Scalar) -> Cell:
+    """The cell of these settings."""
+    protocol: dict[str, Scalar] = {"protocol": "quick"} if quick else {}
+    return Cell(FAMILY, {"data": data, "method": method, "split": split, **options, **protocol})
+
+
+def compute(settings: Settings) -> Values:
+    """Fit on the training rows, score on the test rows."""
+    split = int(str(settings["split"]))
+    rows = standardised_split(str(settings["data"]), split, as_in_paper=True)
+    kept = _training_rows(settings, len(rows.y), split)
+    model = _model(settings, len(kept), split)
+    started, cpu = time.perf_counter(), time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CertgpWarning)
+        model.fit(rows.X[kept], rows.y[kept])
+        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+        prediction, nlpd = np.asarray(model.predict(rows.X_test)), model.nlpd(rows.X_test, rows.y_test)
+    return {
+        "nlpd": nlpd,
+        "rmse": rmse(prediction, rows.y_test),
+        "seconds": seconds,
+        "cpu_seconds": cpu,
+        "threads": torch.get_num_threads(),
+        "rows": len(kept),
+        "n_rows": len(rows.y) + len(rows.y_test),
+        "n_columns": rows.X.shape[1],
+    }
+
+
+def data_note(cell: Finished) -> str:
+    """How the data of a cell differ from the paper's, or that it is the small version."""
+    if cell.cell.settings.get("protocol") == "quick":
+        return f"quick version: small models, {cell['rows']} rows"
+    return dataset_info(str(cell["data"])).label(cell["n_rows"], cell["n_columns"])
+
+
+def _training_rows(settings: Settings, n: int, split: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Positions of the training rows to use: all, a random fraction, or a few."""
+    count = round(float(str(settings.get("fraction", 1.0))) * n)
+    if settings.get("protocol") == "quick":
+        count = min(count, round(QUICK_ROWS * count / n))
+    if count == n:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(split).permutation(n)[:count])
+
+
+def _model(settings: Settings, n: int, split: int) -> Method:
+    effort = QUICK if settings.get("protocol") == "quick" else FULL
+    method = str(settings["method"])
+    if "d" in settings:
+        return build_at(method, int(str(settings["d"])), int(str(settings["m"])), split, effort)
+    return build(method, n, split, effort)

@@ -1,0 +1,124 @@
+"""Cells, budgets and rows of the deep table, the sensitivity table and the electric figure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from certgp.experiments.catalogue import experiment
+from certgp.experiments.cells import Cell, Finished
+from certgp.experiments.comparison import compared
+from certgp.experiments.deep_cells import compute, deep_cell
+from certgp.experiments.deep_methods import FULL, build, build_at, method_names
+from certgp.experiments.published import Figure
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """A directory with a small set by the name of one of the paper's."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 3))
+    np.savez(tmp_path / "sarcos.npz", X=X, y=np.sin(X[:, 0]) + 0.1 * rng.standard_normal(400))
+    monkeypatch.setenv("CERTGP_DATA", str(tmp_path))
+    return tmp_path
+
+
+def finished(cell: Cell, nlpd: float, rmse: float = 0.3, seconds: float = 10.0) -> Finished:
+    result = {
+        "n_rows": 218_481,
+        "n_columns": 2,
+        "nlpd": nlpd,
+        "rmse": rmse,
+        "seconds": seconds,
+        "cpu_seconds": seconds,
+        "threads": 1,
+        "rows": 14_939,
+    }
+    return Finished(cell, result, seconds)
+
+
+def test_columns_beside_the_papers():
+    columns = compared("nlpd", [0.30, 0.34], Figure(0.350, 0.02))
+    assert columns["nlpd"] == pytest.approx(0.32)
+    assert columns["nlpd_sd"] == pytest.approx(0.02 * 2**0.5)
+    assert columns["nlpd_difference"] == pytest.approx(-0.03)
+    assert columns["nlpd_difference_in_sd"] == pytest.approx(-1.5)
+    assert columns["nlpd_equal_or_better"] is True
+    assert compared("nlpd", [0.3504], Figure(0.350, 0.0))["nlpd_equal_or_better"] is True  # prints as .350
+    assert compared("nlpd", [0.3506], Figure(0.350, 0.0))["nlpd_equal_or_better"] is False
+    alone = compared("nlpd", [0.3], None)
+    assert alone["nlpd_sd"] is alone["paper_nlpd"] is alone["nlpd_difference"] is alone["nlpd_equal_or_better"] is None
+
+
+def test_the_deep_table_has_every_method_on_five_splits_and_the_papers_figures():
+    table = experiment("table-deep")
+    cells = table.cells(False)
+    assert len({cell.name for cell in cells}) == len(cells) == 12 * 4 * 5
+    done = [finished(deep_cell("elevators", "DFGP", split), 0.34 + 0.01 * split) for split in range(3)]
+    (row,) = table.rows([*done])
+    assert (row["data"], row["method"], row["splits"]) == ("elevators", "DFGP", 3)
+    assert (row["paper_nlpd"], row["paper_rmse"], row["paper_seconds"]) == (0.350, 0.341, 51.0)
+    assert row["nlpd_difference"] == pytest.approx(0.0)
+    assert row["nlpd_equal_or_better"] is True
+    for method in method_names():
+        for metric in ("nlpd", "rmse", "seconds"):
+            (row,) = table.rows([finished(deep_cell("3droad", method, 0), 0.3)])
+            assert row[f"paper_{metric}"] is not None
+    assert "half" in row["note"]
+
+
+def test_sensitivity_covers_the_papers_grid_up_to_a_rank():
+    table = experiment("sensitivity")
+    cells = [cell.settings for cell in table.cells(False)]
+    mercer = {(c["d"], c["m"]) for c in cells if c["method"] == "DMGP"}
+    assert (3, 8) in mercer
+    assert (2, 16) in mercer
+    assert not mercer & {(3, 10), (3, 16), (3, 32), (2, 32)}
+    assert len({(c["d"], c["m"]) for c in cells if c["method"] == "DFGP"}) == 18
+    rows = table.rows([finished(cell, 0.3) for cell in table.cells(False)])
+    assert len(rows) == 3 * (18 + 14)
+    assert all(row["splits"] == 5 and row["paper_nlpd"] and row["paper_seconds"] for row in rows)
+    (row,) = [r for r in rows if (r["data"], r["method"], r["d"], r["m"]) == ("protein", "DFGP", 3, 32)]
+    assert (row["rank"], row["paper_nlpd"]) == (64, 0.847)
+
+
+def test_electric_takes_the_largest_set_at_hand_and_shares_cells_with_the_table(data):
+    figure = experiment("electric")
+    cells = figure.cells(False)
+    assert {cell.settings["data"] for cell in cells} == {"3droad"}
+    shared = set(map(repr, cells)) & set(map(repr, experiment("table-deep").cells(False)))
+    assert len(shared) == 7  # DFGP, DMGP and five baselines on all rows
+    rows = figure.rows([finished(cell, 0.2) for cell in cells])
+    assert [row["method"] for row in rows if row["baseline"]] == ["SVIGP", "SGPR", "DKL", "RFEDGP", "DNN+S"]
+    assert all((row["paper_nlpd"] is not None) == (row["fraction"] == 1.0) for row in rows)
+
+
+def test_budgets():
+    """Those that the module's text names: 100 epochs of elevators and protein, less for the largest set."""
+    assert (FULL.batch(14_939), FULL.epochs(14_939), FULL.epochs(41_157)) == (1000, 100, 100)
+    assert FULL.batch(4_004) == 400
+    assert FULL.epochs(196_632) * -(-196_632 // 1000) <= 4_200
+    assert FULL.sparse_iterations(14_939, 250) == 500
+    assert FULL.sparse_iterations(196_632, 500) == 60
+    assert FULL.steps_of_all_rows(14_939) == 60
+    sizes = [build(name, 5_000, 0).get_params() for name in ("SVIGP", "SVIGP+", "SGPR", "SGPR+")]
+    assert [each["rank"] for each in sizes] == [250, 500, 250, 500]
+    assert [build(name, 5_000, 0).grid for name in ("DKL", "DKL+")] == [5_000, 10_000]
+    network = build("RFEDGP", 5_000, 0)
+    assert (tuple(network.widths), network.samples, network.prediction_samples) == ((3, 3), 20, 100)
+    assert build_at("DMGP", 3, 8, 0).rank == 512
+    assert build_at("DFGP", 3, 8, 0).rank == 16
+
+
+def test_quick_cells_run_and_fractions_use_fewer_rows(data):
+    whole = compute(deep_cell("sarcos", "DNN+S", 0, quick=True).settings)
+    part = compute(deep_cell("sarcos", "DNN+S", 0, quick=True, fraction=0.5).settings)
+    assert (whole["rows"], part["rows"]) == (360, 180)
+    assert whole["rmse"] < 0.6
+    assert np.isfinite(whole["nlpd"])
+    assert whole["seconds"] > 0
+    at = compute(deep_cell("sarcos", "DMGP", 0, quick=True, d=2, m=2).settings)
+    assert at["rmse"] < 0.9
+    for name in ("table-deep", "sensitivity", "electric"):
+        quick, full = (experiment(name).cells(q) for q in (True, False))
+        assert not {cell.name for cell in quick} & {cell.name for cell in full}

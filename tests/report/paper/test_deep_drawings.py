@@ -1,0 +1,64 @@
+"""Drawings of the deep table, the sensitivity table and the electric figure show every row."""
+
+from __future__ import annotations
+
+import pytest
+
+from certgp.report.paper import deep_table, electric, sensitivity
+from certgp.report.style import save_figure
+
+
+def metric(name: str, ours: float, paper: float | None) -> dict:
+    sd = None if paper is None else 0.01
+    return {name: ours, f"{name}_sd": None, f"paper_{name}": paper, f"paper_{name}_sd": sd}
+
+
+@pytest.fixture
+def save(tmp_path):
+    def write(figure):
+        save_figure(figure, tmp_path / "figure.png")
+        assert (tmp_path / "figure.png").stat().st_size > 5_000
+        return figure
+
+    return write
+
+
+def test_deep_table_has_a_panel_a_data_set_and_a_line_a_method(save):
+    rows = [
+        {"data": data, "method": method} | metric("nlpd", 0.3 + i, paper) | metric("seconds", 10.0 * (i + 1), paper)
+        for data, paper in (("elevators", 0.4), ("concrete", None))
+        for i, method in enumerate(("SVIGP", "DMGP", "DNN+S"))
+    ]
+    figure = save(deep_table.draw(rows))
+    assert len(figure.axes) == 4
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["SVIGP", "DMGP", "DNN+S"]
+    ours = [line for line in figure.axes[0].lines if list(line.get_xdata()) == [1.3]]
+    assert ours, "DMGP's own dot"
+
+
+def test_sensitivity_has_lines_over_the_rank_for_each_dimension(save):
+    rows = [
+        {"data": "elevators", "method": method, "d": d, "m": m}
+        | metric("nlpd", 0.3 + 0.1 * d + 0.01 * m, 0.4)
+        | metric("seconds", 10.0 * m, 40.0 if d < 3 else None)
+        for method in ("DMGP", "DFGP")
+        for d in (1, 2, 3)
+        for m in (4, 2)
+    ]
+    figure = save(sensitivity.draw(rows))
+    assert len(figure.axes) == 4
+    first = figure.axes[0]
+    assert list(map(float, first.lines[0].get_ydata())) == pytest.approx([0.42, 0.44])
+    assert {text.get_text() for text in figure.legends[0].get_texts()} >= {"d = 1", "d = 3", "paper, d = 2"}
+
+
+def test_electric_has_lines_for_ours_and_dashes_for_baselines(save):
+    rows = [
+        {"data": "3droad", "method": "DFGP", "rows": n, "baseline": False, "nlpd": 1.0 / n, "seconds": n * 0.1}
+        for n in (400, 100)
+    ] + [{"data": "3droad", "method": "SVIGP", "rows": 400, "baseline": True, "nlpd": 0.5, "seconds": 50.0}]
+    figure = save(electric.draw(rows))
+    left = figure.axes[0]
+    assert list(left.lines[0].get_xdata()) == [100, 400]
+    assert [line.get_linestyle() for line in left.lines] == ["-", "--"]
+    assert "SVIGP, all rows" in {text.get_text() for text in figure.legends[0].get_texts()}
