@@ -42,7 +42,7 @@ def test_columns_beside_the_papers():
     assert columns["nlpd"] == pytest.approx(0.32)
     assert columns["nlpd_sd"] == pytest.approx(0.02 * 2**0.5)
     assert columns["nlpd_difference"] == pytest.approx(-0.03)
-    assert columns["nlpd_difference_in_sd"] == pytest.approx(-1.5)
+    assert columns["nlpd_difference_in_sd"] == pytest.approx(-0.03 / (0.0008 + 0.0004 + 0.0005**2 / 3) ** 0.5)
     assert columns["nlpd_equal_or_better"] is True
     assert compared("nlpd", [0.3504], Figure(0.350, 0.0))["nlpd_equal_or_better"] is True  # prints as .350
     assert compared("nlpd", [0.3506], Figure(0.350, 0.0))["nlpd_equal_or_better"] is False

@@ -60,9 +60,9 @@ def test_rows_compare_means_with_the_papers():
     assert row["mean"] == pytest.approx(0.41)
     assert row["sd"] == pytest.approx(sd)
     assert row["splits"] == 2
-    assert (row["paper"], row["paper_sd"]) == (0.44, 0.01)
+    assert (row["paper_mean"], row["paper_sd"]) == (0.44, 0.01)
     assert row["difference"] == pytest.approx(-0.03)
-    assert row["difference_in_sds"] == pytest.approx(-0.03 / math.sqrt(0.0002 + 0.0001 + 0.0001 / 12))
+    assert row["difference_in_sd"] == pytest.approx(-0.03 / math.sqrt(0.0002 + 0.0001 + 0.0001 / 12))
     assert row["equal_or_better"] is True
     assert row["note"] == ""
 

@@ -18,7 +18,7 @@ def row(data, variant, method, rank, mean, paper):
         "method": method,
         "rank": rank,
         "mean": mean,
-        "paper": paper,
+        "paper_mean": paper,
     }
 
 

@@ -2,38 +2,80 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import mean, stdev
-from typing import Any
+from typing import Any, TypeVar
 
 from certgp.experiments.cells import Finished
 from certgp.experiments.published import Figure
 
-# half of the last digit that the paper prints, by metric: what is closer is equal
-_ROUNDING = {"nlpd": 5e-4, "rmse": 5e-4, "seconds": 0.5}
+Key = TypeVar("Key", bound=Hashable)
+# half of the last digit that the paper prints: what is closer is equal
+LINEAR_ROUNDING = 5e-3
+DEEP_ROUNDING = {"nlpd": 5e-4, "rmse": 5e-4, "seconds": 0.5}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One of our figures beside the paper's, means and standard deviations over splits; lower is better."""
+
+    ours: float | None
+    ours_sd: float | None  # None with a single split
+    paper: float | None
+    paper_sd: float | None
+    rounding: float
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus the paper's."""
+        return None if self.ours is None or self.paper is None else self.ours - self.paper
+
+    @property
+    def in_sd(self) -> float | None:
+        """The difference over sqrt(ours_sd^2 + paper_sd^2 + rounding^2 / 3).
+
+        That is the scale on which two runs of one method on other splits differ, the last term being the variance of
+        printing. It does not shrink with the number of splits: those of one data set share most of their rows. With a
+        single split our spread is unknown and taken to be the paper's.
+        """
+        if self.difference is None or self.paper_sd is None:
+            return None
+        ours_sd = self.paper_sd if self.ours_sd is None else self.ours_sd
+        return self.difference / math.sqrt(ours_sd**2 + self.paper_sd**2 + self.rounding**2 / 3.0)
+
+    @property
+    def equal_or_better(self) -> bool | None:
+        """Not larger than the paper's figure at the precision of its print."""
+        return None if self.difference is None else self.difference <= self.rounding
+
+
+def comparison(values: Sequence[float], paper: Figure | None, rounding: float) -> Comparison:
+    """Our values over splits beside a printed figure."""
+    sd = stdev(values) if len(values) > 1 else None
+    if paper is None:
+        return Comparison(mean(values), sd, None, None, rounding)
+    return Comparison(mean(values), sd, paper.mean, paper.sd, rounding)
 
 
 def compared(metric: str, values: Sequence[float], paper: Figure | None) -> dict[str, Any]:
-    """Columns of one metric: mean and sd over splits, the paper's, and the difference (negative: ours is smaller).
-
-    The difference is also given in the paper's standard deviations over splits. "Equal or better" means not larger at
-    the precision of the paper's print.
-    """
-    ours = mean(values)
-    columns: dict[str, Any] = {metric: ours, f"{metric}_sd": stdev(values) if len(values) > 1 else None}
-    figures = {"mean": None, "sd": None} if paper is None else {"mean": paper.mean, "sd": paper.sd}
-    columns |= {f"paper_{metric}": figures["mean"], f"paper_{metric}_sd": figures["sd"]}
-    difference = None if paper is None else ours - paper.mean
-    return columns | {
-        f"{metric}_difference": difference,
-        f"{metric}_difference_in_sd": difference / paper.sd if difference is not None and paper and paper.sd else None,
-        f"{metric}_equal_or_better": None if difference is None else difference <= _ROUNDING[metric],
+    """Columns of one metric of the deep tables."""
+    both = comparison(values, paper, DEEP_ROUNDING[metric])
+    return {
+        metric: both.ours,
+        f"{metric}_sd": both.ours_sd,
+        f"paper_{metric}": both.paper,
+        f"paper_{metric}_sd": both.paper_sd,
+        f"{metric}_difference": both.difference,
+        f"{metric}_difference_in_sd": both.in_sd,
+        f"{metric}_equal_or_better": both.equal_or_better,
     }
 
 
-def grouped(finished: Sequence[Finished], key: Callable[[Finished], Hashable]) -> Mapping[Hashable, list[Finished]]:
+def grouped(finished: Sequence[Finished], key: Callable[[Finished], Key]) -> Mapping[Key, list[Finished]]:
     """Finished cells by key, in the order in which keys first appear."""
-    groups: dict[Hashable, list[Finished]] = {}
+    groups: dict[Key, list[Finished]] = {}
     for cell in finished:
         groups.setdefault(key(cell), []).append(cell)
     return groups

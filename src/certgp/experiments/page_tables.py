@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from certgp.experiments.comparison import Comparison
 from certgp.experiments.experiment import Row
-from certgp.experiments.results import Comparison, chosen_rows, linear_comparison, metric_comparison, number
+from certgp.experiments.results import chosen_rows, linear_comparison, metric_comparison, number
 
 Cells = tuple[str, ...]
 

@@ -27,8 +27,9 @@ _HEAD = """# Reproduction
 This page is generated (`make reproduction`) from the files that `certgp reproduce NAME --out docs/results` wrote; no
 number on it is typed by hand. "Paper" is what the paper prints, "ours" what this library computed with the protocol of
 the same section: means and, in parentheses, standard deviations over splits. The difference is ours minus the paper's,
-lower being better everywhere, and is also given in the paper's standard deviations over splits where it prints one
-above zero. **Bold with ✓** marks figures that are equal to the paper's at the precision of its print, or better."""
+lower being better everywhere, and is also given in standard deviations: those over splits of both, and that of the
+paper's rounding, combined. **Bold with ✓** marks figures that are equal to the paper's at the precision of its print,
+or better."""
 
 
 def page(results: Results, pictures: Mapping[str, str]) -> str:

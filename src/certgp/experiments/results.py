@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from certgp.errors import DataFileError
+from certgp.experiments.comparison import DEEP_ROUNDING, LINEAR_ROUNDING, Comparison
 from certgp.experiments.experiment import Row
 
 
@@ -71,47 +72,17 @@ def _key(row: Row, columns: Sequence[str]) -> tuple[Hashable, ...]:
     return tuple(row.get(column) for column in columns)
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One of our figures beside the paper's; lower is better."""
-
-    ours: float | None
-    ours_sd: float | None
-    paper: float | None
-    paper_sd: float | None
-    stated: bool | None  # the row's own word on "equal or better"
-    rounding: float  # half of the last digit that the paper prints
-
-    @property
-    def difference(self) -> float | None:
-        """Ours minus the paper's."""
-        return None if self.ours is None or self.paper is None else self.ours - self.paper
-
-    @property
-    def in_sd(self) -> float | None:
-        """The difference in the paper's standard deviations over splits, where it prints one above zero."""
-        return self.difference / self.paper_sd if self.difference is not None and self.paper_sd else None
-
-    @property
-    def equal_or_better(self) -> bool | None:
-        """Not larger than the paper's figure at the precision of its print."""
-        if self.difference is None:
-            return None
-        return self.stated if self.stated is not None else self.difference <= self.rounding
-
-
 def linear_comparison(row: Row) -> Comparison:
-    """A cell of the linear tables, which the paper prints with two digits."""
-    flag = row.get("equal_or_better")
-    stated = flag if isinstance(flag, bool) else None
-    ours, ours_sd, paper, paper_sd = (number(row, key) for key in ("mean", "sd", "paper_mean", "paper_sd"))
-    return Comparison(ours, ours_sd, paper, paper_sd, stated, rounding=0.005)
+    """A row of the linear tables, which the paper prints with two digits."""
+    return _comparison(row, ("mean", "sd", "paper_mean", "paper_sd"), LINEAR_ROUNDING)
 
 
 def metric_comparison(row: Row, metric: str) -> Comparison:
     """A metric of the deep tables, which the paper prints with three digits (seconds: none)."""
-    flags = (row.get(key) for key in (f"{metric}_equal_or_better", *(["equal_or_better"] if metric == "nlpd" else [])))
-    stated = next((flag for flag in flags if isinstance(flag, bool)), None)
-    ours, ours_sd = number(row, metric), number(row, f"{metric}_sd")
-    paper, paper_sd = number(row, f"paper_{metric}"), number(row, f"paper_{metric}_sd")
-    return Comparison(ours, ours_sd, paper, paper_sd, stated, rounding=0.5 if metric == "seconds" else 5e-4)
+    columns = (metric, f"{metric}_sd", f"paper_{metric}", f"paper_{metric}_sd")
+    return _comparison(row, columns, DEEP_ROUNDING[metric])
+
+
+def _comparison(row: Row, columns: Sequence[str], rounding: float) -> Comparison:
+    ours, ours_sd, paper, paper_sd = (number(row, column) for column in columns)
+    return Comparison(ours, ours_sd, paper, paper_sd, rounding)

@@ -48,7 +48,7 @@ def _panel(axes: Axes, rows: Sequence[Row]) -> None:
     ranks = sorted({int(row["rank"]) for row in rows})
     for method, colour in _COLOURS.items():
         mine = [row for row in rows if row["method"] == method]
-        printed = {int(row["rank"]): float(row["paper"]) for row in mine if row["paper"] is not None}
+        printed = {int(row["rank"]): float(row["paper_mean"]) for row in mine if row["paper_mean"] is not None}
         at = sorted(printed)
         axes.plot(at, [printed[rank] for rank in at], color=colour, **_PUBLISHED)
         for variant, look in _VARIANTS.items():
