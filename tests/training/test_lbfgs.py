@@ -131,6 +131,31 @@ def test_running_out_of_iterations_is_said():
     assert "max_iter=1 iterations were used up" in result.reason
 
 
+class Steps(Bowl):
+    """The bowl with values in steps: where the bowl is flatter than a step, a line search finds nothing better.
+
+    Its gradient may come with an error, so that no direction is one of descent.
+    """
+
+    def __init__(self, step: float, wrong: float = 0.0) -> None:
+        super().__init__()
+        self.step, self.wrong = step, wrong
+
+    def evaluate(self, values):
+        value, gradient = super().evaluate(values)
+        return float(np.ceil(value / self.step) * self.step), gradient * (1.0 - self.wrong)
+
+
+def test_flat_to_rounding_is_an_optimum_and_a_wrong_gradient_is_not():
+    flat = run(Steps(1e-8))
+    assert flat.converged
+    assert "the objective is flat here" in flat.reason
+    np.testing.assert_allclose(flat.parameters, CENTRE, atol=1e-3)
+    rough = run(Steps(1e-8, wrong=2.0))
+    assert not rough.converged
+    assert "rough" in rough.reason
+
+
 def test_reasons_of_success():
     assert run(Bowl(), tolerance=0.0, gradient_tolerance=1e-3).reason == "the gradient vanished"
     reason = run(Bowl(), tolerance=0.1, gradient_tolerance=0.0).reason

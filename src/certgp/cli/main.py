@@ -50,9 +50,6 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    # Read when torch is loaded. By default waiting threads spin, and on a busy machine they take the cores from those
-    # that work: at load 6 on 2 cores the demo's fit took 144 and 182 s, but 17 and 20 s with waiting threads asleep.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     console = Console()
     try:
         arguments = build_parser().parse_args(argv)

@@ -15,6 +15,7 @@ from certgp.training.history import Callback, History, Iteration
 from certgp.training.objective import Objective
 from certgp.training.parameters import Array
 
+_SMALL_GRADIENT = 1e-2  # per row and unit of a log parameter: where no better point is found, this much is called flat
 _FAILED_VALUE = 1e10  # a point that cannot be evaluated: worse than any other, so the line search turns back
 
 
@@ -101,38 +102,53 @@ def minimise(
     """
     start = np.clip(objective.start(), *np.array(objective.bounds()).reshape(-1, 2).T)
     recorder = _Recorder(objective, callbacks, rank, time.perf_counter() if started is None else started, offset, log)
-    result = minimize(
-        recorder.evaluate,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=objective.bounds(),
-        callback=recorder,
-        options={"maxiter": max_iter, "maxcor": 50, "ftol": tolerance, "gtol": gradient_tolerance, "maxls": 25},
-    )
+    options = {"maxcor": 50, "ftol": tolerance, "gtol": gradient_tolerance, "maxls": 25}
+
+    def run(values: Array, iterations: int) -> OptimizeResult:
+        return minimize(
+            recorder.evaluate,
+            values,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=objective.bounds(),
+            callback=recorder,
+            options=options | {"maxiter": iterations},
+        )
+
+    result, flat = run(start, max_iter), False
+    if _stuck(result) and len(recorder.iterations) < max_iter:  # its curvatures may have gone bad: once more without
+        again = run(result.x, max_iter - len(recorder.iterations))
+        flat = _stuck(again) and result.fun - again.fun < tolerance
+        result = again
     objective.move_to(result.x)
     value = float(result.fun)
     if value >= _FAILED_VALUE:
         objective.evaluate(result.x)  # where there is an error to show, this shows it
         reason = "the objective is not a finite number where the fit starts; give other starting values"
         return OptimisationResult(result.x, float("nan"), 0, False, reason, False, History())
-    converged, reason = _verdict(result, recorder, budget or max_iter, tolerance)
+    converged, reason = _verdict(result, recorder, budget or max_iter, tolerance, flat)
     history = History(tuple(recorder.iterations))
     return OptimisationResult(result.x, value, len(history), converged, reason, recorder.stopped_by_callback, history)
 
 
-def _verdict(result: OptimizeResult, recorder: _Recorder, budget: int, tolerance: float) -> tuple[bool, str]:
+def _stuck(result: OptimizeResult) -> bool:
+    """Did the line search find no better point?"""
+    return "ABNORMAL" in str(result.message)
+
+
+def _verdict(
+    result: OptimizeResult, recorder: _Recorder, budget: int, tolerance: float, flat: bool
+) -> tuple[bool, str]:
     message = str(result.message)
     if recorder.stopped_by_callback:
         return False, "a callback stopped the fit"
     if result.status == 1:
         return False, f"max_iter={budget} iterations were used up; raise max_iter for a better fit"
-    if "ABNORMAL" in message:
-        return (
-            False,
-            "the line search found no better point; the objective is flat or rough at the scale of rounding here",
-        )
+    norm = float(np.linalg.norm(result.jac))
+    if flat and norm <= _SMALL_GRADIENT:
+        return True, f"two line searches found no better point: the objective is flat here (gradient {norm:.1e})"
+    if _stuck(result):
+        return False, f"the line search found no better point: the objective is rough here (gradient {norm:.1e})"
     if "PROJECTED GRADIENT" in message or "PGTOL" in message:
         return True, "the gradient vanished"
-    norm = recorder.iterations[-1].gradient_norm if recorder.iterations else float("nan")
     return True, f"the last iteration improved the objective by less than {tolerance:g} per row (gradient {norm:.1e})"
