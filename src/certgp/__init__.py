@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from certgp.estimators import AutoGP, DeepFourierGP, DeepMercerGP, ExactGP, FourierGP, MercerGP, SparseGP, load
 
-# Read when torch is loaded, so without effect where that came first. By default waiting OpenMP threads spin: they take the
-# cores from the compiled loops' threads, and from other programs. Measured (docs/benchmarks.md): one evaluation on two
-# threads beside one other busy process took 1.7 s instead of 0.08 s.
+# Read when torch is loaded, so without effect where that came first. By default waiting OpenMP threads spin: they take
+# the cores from the compiled loops' threads, and from other programs. Measured (docs/benchmarks.md): one evaluation on
+# two threads beside one other busy process took 1.7 s instead of 0.08 s.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __version__ = "0.1.0"
