@@ -55,11 +55,11 @@ def main() -> None:
     summary = {"final": summarise_runs(runs), "races": summarise_races(all_races)}
     for line in table(summary):
         report(line)
-    if options.plot and runs:
-        save_figure(plot_runs(runs), options.plot)
     if options.json:
         everything = {"setting": setting(options), "runs": runs, "races": all_races, "summary": summary}
-        print(json.dumps(plain(everything | {"failures": failures}), indent=1))
+        print(json.dumps(plain(everything | {"failures": failures}), indent=1), flush=True)
+    if options.plot and runs:
+        save_figure(plot_runs(runs), options.plot)
     sys.exit(1 if failures else 0)
 
 

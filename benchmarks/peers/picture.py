@@ -22,7 +22,14 @@ from certgp.report.style import (
 from peers.comparison import Run
 
 GREY = "#707070"
-MODEL_COLOURS = {"mercer": BLUE, "sparse": GREEN, "fourier": SKY, "auto": BLACK}
+MODEL_COLOURS = {
+    "mercer": BLUE,
+    "sparse": GREEN,
+    "fourier": SKY,
+    "auto": BLACK,
+    "deep-mercer": "#8C6BB1",
+    "deep-fourier": "#525252",
+}
 PEER_COLOURS = {
     "gpflow-sgpr": VERMILION,
     "gpytorch-sgpr": ORANGE,
@@ -30,7 +37,7 @@ PEER_COLOURS = {
     "gpytorch-svgp-natural": GREY,
     "sklearn-nystroem": GREY,
 }
-MARKERS = {"mercer": "o", "sparse": "s", "fourier": "^", "auto": "D"} | dict(zip(PEER_COLOURS, "XvP*d", strict=True))
+MARKERS = dict(zip((*MODEL_COLOURS, *PEER_COLOURS), "os^DHhXvP*d", strict=True))
 
 
 def plot_runs(runs: Sequence[Run]) -> Figure:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from peers import picture
 from peers.comparison import Run, median_or_none, plain, race, races, summarise_races, summarise_runs, time_to_target
 from peers.contestants import MODELS, PEERS, interleaved, missing_environments, parse_contestant
 from peers.protocol import Job, Point, Recorder
@@ -209,3 +210,9 @@ def test_deep_models_run_beside_peers_at_their_own_rank(tmp_path):
         ("sklearn-nystroem:2", "deep-mercer:4"),
     }
     assert MODELS["deep-mercer"].unit == "epochs"
+
+
+def test_every_contestant_has_a_colour_and_a_marker():
+    assert set(MODELS) <= set(picture.MODEL_COLOURS)
+    assert set(PEERS) <= set(picture.PEER_COLOURS)
+    assert set(MODELS) | set(PEERS) <= set(picture.MARKERS)

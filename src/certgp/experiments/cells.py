@@ -21,6 +21,14 @@ Values = Mapping[str, Any]  # anything JSON can hold
 _UNSAFE = re.compile(r"[^A-Za-z0-9.+_]+")
 
 
+def whole_number(settings: Settings, key: str) -> int:
+    """A setting that is a whole number."""
+    value = settings[key]
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"the setting {key} must be a whole number, found {value!r}")
+    return value
+
+
 @dataclass(frozen=True)
 class Cell:
     """What one piece computes: the family of experiments it belongs to, and the settings that make it this piece.

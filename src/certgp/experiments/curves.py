@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certgp.estimators import ExactGP, FourierGP, GPRegressor, MercerGP
-from certgp.experiments.cells import Cell, Finished, Settings, Values
+from certgp.experiments.cells import Cell, Finished, Settings, Values, whole_number
 from certgp.experiments.experiment import Experiment, Row
 from certgp.experiments.scores import Z95, rmse
 
@@ -166,7 +166,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 
 def _compute(settings: Settings) -> Values:
-    return curve_values(run_curves(n=int(settings["points"]), seed=int(settings["seed"])))  # type: ignore[arg-type]
+    return curve_values(run_curves(n=whole_number(settings, "points"), seed=whole_number(settings, "seed")))
 
 
 def _rows(finished: Sequence[Finished]) -> list[Row]:

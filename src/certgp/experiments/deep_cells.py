@@ -14,7 +14,7 @@ import torch
 
 from certgp.data import dataset_info
 from certgp.errors import CertgpWarning
-from certgp.experiments.cells import Cell, Finished, Scalar, Settings, Values
+from certgp.experiments.cells import Cell, Finished, Scalar, Settings, Values, whole_number
 from certgp.experiments.deep_methods import FULL, QUICK, Method, build, build_at
 from certgp.experiments.scores import rmse
 from certgp.experiments.splits import standardised_split
@@ -33,7 +33,7 @@ def deep_cell(data: str, method: str, split: int, *, quick: bool = False, **opti
 
 def compute(settings: Settings) -> Values:
     """Fit on the training rows, score on the test rows."""
-    split = int(str(settings["split"]))
+    split = whole_number(settings, "split")
     rows = standardised_split(str(settings["data"]), split, as_in_paper=True)
     kept = _training_rows(settings, len(rows.y), split)
     model = _model(settings, len(kept), split)
@@ -76,5 +76,5 @@ def _model(settings: Settings, n: int, split: int) -> Method:
     effort = QUICK if settings.get("protocol") == "quick" else FULL
     method = str(settings["method"])
     if "d" in settings:
-        return build_at(method, int(str(settings["d"])), int(str(settings["m"])), split, effort)
+        return build_at(method, whole_number(settings, "d"), whole_number(settings, "m"), split, effort)
     return build(method, n, split, effort)

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from certgp.errors import InvalidInputError
 from certgp.experiments import rates_setting as setting
-from certgp.experiments.cells import Cell, Finished, Settings, Values
+from certgp.experiments.cells import Cell, Finished, Settings, Values, whole_number
 from certgp.experiments.experiment import Experiment, Row
 from certgp.experiments.low_rank_kl import (
     ExactLaw,
@@ -63,7 +63,7 @@ def _affordable(name: str, method: str, D: int, n: int, seed: int) -> bool:
 
 def _compute(settings: Settings) -> Values:
     name, method = str(settings["kernel"]), str(settings["method"])
-    D, n, seed = (int(settings[key]) for key in ("D", "N", "seed"))  # type: ignore[arg-type]
+    D, n, seed = (whole_number(settings, key) for key in ("D", "N", "seed"))
     draw = setting.normal_inputs if name == GAUSSIAN else setting.uniform_inputs
     X = draw(n, D, np.random.default_rng(seed))
     if method == MERCER:

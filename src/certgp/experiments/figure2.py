@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from certgp.experiments import rates_setting as setting
-from certgp.experiments.cells import Cell, Finished, Settings, Values
+from certgp.experiments.cells import Cell, Finished, Settings, Values, whole_number
 from certgp.experiments.experiment import Experiment, Row
 from certgp.experiments.low_rank_kl import (
     ExactLaw,
@@ -53,7 +53,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 def _compute(settings: Settings) -> Values:
     name, method = str(settings["kernel"]), str(settings["method"])
-    n, seed = int(settings["N"]), int(settings["seed"])  # type: ignore[arg-type]
+    n, seed = whole_number(settings, "N"), whole_number(settings, "seed")
     rng = np.random.default_rng(seed)
     X = setting.normal_inputs(n, 1, rng)
     if name == MATERN:

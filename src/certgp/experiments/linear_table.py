@@ -30,7 +30,7 @@ from certgp.data import dataset_path
 from certgp.errors import CertgpWarning
 from certgp.estimators import FourierGP, MercerGP, SparseGP
 from certgp.estimators.planned import PlannedRegressor
-from certgp.experiments.cells import Cell, Settings, Values
+from certgp.experiments.cells import Cell, Settings, Values, whole_number
 from certgp.experiments.experiment import Experiment
 from certgp.experiments.linear_rows import DATA, linear_rows
 from certgp.experiments.paper_protocol import EPOCHS, PaperFit, fit_as_in_paper, fit_as_released
@@ -82,7 +82,7 @@ class _Trained:
 
 def compute_cell(settings: Settings) -> Values:
     """Train on one split, score its test rows."""
-    rows = standardised_split(str(settings["data"]), int(settings["split"] or 0), as_in_paper=True)
+    rows = standardised_split(str(settings["data"]), whole_number(settings, "split"), as_in_paper=True)
     train = {"certgp": _train_defaults, "paper": _train_paper, "released": _train_released}[str(settings["variant"])]
     started, cpu = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
@@ -135,7 +135,7 @@ def _train_released(settings: Settings, rows: Split) -> _Trained:
 
 
 def _arguments(settings: Settings, rows: Split) -> tuple[str, int, Array, Array, int]:
-    return str(settings["method"]), int(settings["rank"] or 0), rows.X, rows.y, int(settings["split"] or 0)
+    return str(settings["method"]), whole_number(settings, "rank"), rows.X, rows.y, whole_number(settings, "split")
 
 
 def _of_paper(fit: PaperFit) -> _Trained:

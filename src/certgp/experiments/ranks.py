@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from certgp.estimators import GPRegressor
-from certgp.experiments.cells import Cell, Finished, Settings, Values
+from certgp.experiments.cells import Cell, Finished, Settings, Values, whole_number
 from certgp.experiments.curves import curve_rows, curve_values, fit_curves, fourier_gp, mercer_gp
 from certgp.experiments.experiment import Experiment, Row
 
@@ -29,7 +29,7 @@ def _cells(quick: bool) -> list[Cell]:
 
 def _compute(settings: Settings) -> Values:
     features = str(settings["features"])
-    rank, points, seed = (int(settings[key]) for key in ("rank", "points", "seed"))  # type: ignore[arg-type]
+    rank, points, seed = (whole_number(settings, key) for key in ("rank", "points", "seed"))
     model: GPRegressor = mercer_gp(rank, seed) if features == "Mercer" else fourier_gp(rank, seed)
     return curve_values(fit_curves({f"{features} GP, r = {rank}": model}, points, 0.0, seed))
 
