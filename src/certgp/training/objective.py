@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from certgp.data import Chunk, RowSource
-from certgp.engines import Engine, sum_over
+from certgp.engines import Engine, one_thread_below, sum_over
 from certgp.gp import LowRankModel, NoiseRatioBounds, Statistics
 from certgp.gp.exact import ExactProfile, profile_exact_evidence
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS, Profile, profile_evidence
@@ -106,7 +106,8 @@ class FoldedObjective(Objective, Generic[C]):
     def two_folds(self) -> tuple[C, Array]:
         """The criterion at the current parameters, and its gradient (P,) in those of the model."""
         kept = self._kept_features() if self._keep else _KeptFeatures(self.raw_statistics(), ())
-        found, by_gram, by_projection, direct = self._through_mixing(kept.statistics)
+        with one_thread_below(self.model.rank):
+            found, by_gram, by_projection, direct = self._through_mixing(kept.statistics)
         pulled = self._pull_back(by_gram, by_projection, kept.chunks)
         return found, ParameterVector.flatten([a + b for a, b in zip(direct, pulled.tensors, strict=True)])
 

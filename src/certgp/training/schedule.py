@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-
-import torch
 
 from certgp.data import RowSource
 from certgp.engines import Engine
@@ -16,8 +13,6 @@ from certgp.training.evaluation_log import EvaluationLog
 from certgp.training.history import Callback, History
 from certgp.training.lbfgs import OptimisationResult, minimise
 from certgp.training.objective import LowRankObjective
-
-_SINGLE_THREAD_NUMBERS = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,17 +48,16 @@ def run_stages(
         if stage.prepare is not None:
             stage.prepare()
         target = LowRankObjective(model, stage.source, engine, objective, noise_bounds)
-        with _threads_for(stage.source.n_rows * model.rank):
-            result = minimise(
-                target,
-                max_iter=stage.max_iter,
-                rank=model.rank,
-                callbacks=callbacks,
-                started=started,
-                offset=len(history),
-                budget=budget,
-                log=log,
-            )
+        result = minimise(
+            target,
+            max_iter=stage.max_iter,
+            rank=model.rank,
+            callbacks=callbacks,
+            started=started,
+            offset=len(history),
+            budget=budget,
+            log=log,
+        )
         history = history + result.history
         if stage.source is stages[-1].source and (best is None or result.value < best.value):
             best, best_state = result, model.snapshot()
@@ -73,20 +67,3 @@ def run_stages(
         raise ValueError("a fit needs at least one stage")
     model.restore(best_state)
     return replace(best, n_iter=len(history), history=history)
-
-
-@contextmanager
-def _threads_for(numbers: int) -> Iterator[None]:
-    """One thread where an evaluation touches few numbers (rows x rank): threads would mostly wait for each other.
-
-    Measured on elevators at rank 100 (2 cores): 42 s on two threads, 16 s on one.
-    """
-    threads = torch.get_num_threads()
-    if threads == 1 or numbers > _SINGLE_THREAD_NUMBERS:
-        yield
-        return
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
