@@ -24,7 +24,7 @@ from certgp.kernels import Kernel
 from certgp.training import Callback, Candidate, Stage
 from certgp.transforms import Identity
 
-_INITIAL_ROWS = 5_000
+_INITIAL_ROWS = 20_000  # k-means on 5,000 rows of protein ended at an objective of 1.1063 instead of 1.1047
 _TRIAL_SHARE, _WARM_SHARE = 0.1, 0.1  # of max_iter: trial of a start, rest of the subsample; all rows get the rest
 
 
