@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from certgp.errors import DataFileError, InvalidInputError
-from certgp.experiments.cells import Cell, CellStore, chosen, computed
+from certgp.experiments.cells import Cell, CellStore, chosen, computed, source_hash
 
 CELLS = [Cell("family", {"data": data, "rank": rank}) for data in ("a", "b/c") for rank in (1, 20)]
 
@@ -67,3 +67,25 @@ def test_cells_are_chosen_by_their_settings():
 def test_conditions_that_fit_nothing_are_refused(condition, text):
     with pytest.raises(InvalidInputError, match=text):
         chosen(CELLS, [condition])
+
+
+def test_a_cell_that_fails_is_left_out_and_tried_again(tmp_path):
+    store, told = CellStore(tmp_path), []
+
+    def unlucky(settings):
+        if settings["rank"] == 20:
+            return {"square": float("inf")}
+        raise ArithmeticError("no luck") if settings["data"] == "a" else FileNotFoundError("a bug of its own")
+
+    with pytest.raises(FileNotFoundError):
+        list(computed(CELLS, unlucky, store, failed=lambda cell, error: told.append((cell, str(error)))))
+    assert [cell for cell, _ in told] == CELLS[:2]
+    assert told[0][1] == "no luck"
+    assert store.finished(CELLS) == []
+    assert len(list(computed(CELLS, squares, store))) == 4
+
+
+def test_cells_say_which_source_made_them(tmp_path):
+    (cell,) = computed(CELLS[:1], squares, CellStore(tmp_path))
+    assert cell.made_by["source"] == source_hash()
+    assert len(source_hash()) == 12

@@ -95,7 +95,7 @@ def arguments(out):
 
 
 def table(out):
-    with (out / "table-nlpd.csv").open() as file:
+    with (out / "quick" / "table-nlpd.csv").open() as file:
         return [{key: value for key, value in row.items() if key != "cpu_seconds"} for row in csv.DictReader(file)]
 
 
@@ -117,7 +117,7 @@ def test_a_killed_run_loses_the_cell_in_progress_only(small_data, tmp_path):
     assert run.wait() == -signal.SIGKILL
     kept = {path: path.read_bytes() for path in killed.glob("cells/linear/[!.]*.json")}
     assert 2 <= len(kept) < 6
-    assert not (killed / "table-nlpd.csv").exists()
+    assert not (killed / "quick" / "table-nlpd.csv").exists()
     assert main(arguments(killed)) == 0
     assert main(arguments(whole)) == 0
     assert {path: path.read_bytes() for path in kept} == kept  # not computed again

@@ -70,8 +70,27 @@ def test_a_rank_tried_in_vain_counts_as_higher():
     assert "2 against more than 1000" in finding.evidence
 
 
+def test_a_rank_tried_in_vain_loses_against_one_that_was_found():
+    rows = [row | {"rank": None, "more_than": 1000} if row["method"] == "mercer" else row for row in made_up.figure1()]
+    found = verdicts(results(figure1=rows))
+    assert found[the("Mercer approximations need")].verdict == FAILS
+    assert found[the("The rank that a theorem")].verdict == FAILS  # 12 were promised, 1,000 do not suffice
+
+
+def test_nothing_is_said_on_part_of_the_evidence():
+    some = [row for row in made_up.linear() if row["variant"] == "certgp"]
+    other_splits = [row | {"splits": 2} if row["method"] == "MGP" else row for row in made_up.linear()]
+    for rows in (some, other_splits):
+        assert verdicts(results(table_nlpd=rows))[the("FGP is slightly inferior")].verdict == NOT_RUN
+    few = [row for row in made_up.deep() if row["method"] in ("DMGP", "DFGP", "SGPR+")]
+    assert (
+        verdicts(results(table_deep=few))[the("DMGP and DFGP outperform all other methods in NLPD")].verdict == NOT_RUN
+    )
+
+
 def test_a_claim_about_tables_has_to_hold_in_every_variant():
-    rows = made_up.linear() + [row | {"variant": "released"} for row in made_up.linear(mgp=0.55)]
+    worse = [row | {"variant": "released"} for row in made_up.linear(mgp=0.55) if row["variant"] == "paper"]
+    rows = made_up.linear() + worse
     finding = verdicts(results(table_nlpd=rows))[the("FGP is slightly inferior")]
     assert finding.verdict == FAILS
     assert "paper: MGP lower in 1 of 1" in finding.evidence

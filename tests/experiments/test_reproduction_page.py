@@ -36,7 +36,7 @@ def test_a_full_page():
     assert "| MGP | 100 | 0.430 (0.010) | **0.430 (0.012)** ✓ | +0.000 | +0.0 | 5 |" in text
     assert "| SGPR | 100 | 0.440 (0.010) | **0.441 (0.012)** ✓ | +0.001 | +0.1 | 5 |" in text
     assert "| DMGP | 0.360 (0.030) | 0.370 (0.020) | +0.010 | +0.3 | 0.290 | 0.300 | 121 | **10** ✓ | 5 |" in text
-    assert "3 of the 3 figures that have one in the paper are equal or better." in text
+    assert "6 of the 6 figures that have one in the paper are equal or better." in text
     assert "| elevators | 16,599 x 18 | yes | as in the paper |" in text
     assert "song, buzz, electric" in text
 
@@ -44,7 +44,7 @@ def test_a_full_page():
 def test_a_failed_claim_and_a_worse_cell_show():
     text = page(results(table_nlpd=made_up.linear(mgp=0.60)), {})
     assert "2 do not hold here" in text
-    assert re.search(r"\| FGP is slightly inferior .* ✗ does not hold here \| paper: MGP lower in 0 of 1", text)
+    assert re.search(r"\| FGP is slightly inferior .* ✗ does not hold here \| certgp: MGP lower in 0 of 1", text)
     assert "| MGP | 100 | 0.430 (0.010) | 0.600 (0.012) | +0.170 | +10.7 | 5 |" in text
 
 

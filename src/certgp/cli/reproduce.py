@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import shutil
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -34,6 +35,18 @@ _DRAWINGS = {
 }
 _COLOURS = 128  # line drawings need no more, and version control keeps every PNG
 _PRINTED = 60  # rows on the screen; the files hold all
+# columns that give way on a narrow terminal, by the end of their names, in this order
+_SPARE_COLUMNS = (
+    "note",
+    "metric",
+    "projection",
+    "cpu_seconds",
+    "_sd",
+    "_difference",
+    "_equal_or_better",
+    "paper_seconds",
+    "rows",
+)
 _EXAMPLES = """\
   certgp reproduce figure2
   certgp reproduce all --quick                          a small version of everything, in a few minutes
@@ -49,7 +62,9 @@ def add_parser(commands: Commands) -> None:
     summary = "compute a table or figure of the paper and set it beside the paper's numbers"
     parser = add_command(commands, "reproduce", summary, _EXAMPLES, run)
     parser.add_argument("name", choices=[*_DRAWINGS, _ALL], metavar="NAME", help=f"{', '.join(_DRAWINGS)} or {_ALL}")
-    parser.add_argument("--quick", action="store_true", help="a small version: fewer rows, splits and iterations")
+    parser.add_argument(
+        "--quick", action="store_true", help="a small version, written to DIR/quick: fewer rows, splits, iterations"
+    )
     parser.add_argument(
         "--out",
         metavar="DIR",
@@ -72,12 +87,11 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     from certgp.experiments.catalogue import experiment
 
     names = list(_DRAWINGS) if arguments.name == _ALL else [arguments.name]
-    out.mkdir(parents=True, exist_ok=True)
     fields, texts = [], []
     for name in names:
         found = experiment(name)
         rows, done, total = _rows(found, arguments, console)
-        files = _write(found, rows, out, console)
+        files = [] if arguments.show else _write(found, rows, arguments, console)
         fields.append(
             {
                 "name": name,
@@ -93,31 +107,58 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 def _rows(found: Experiment, arguments: argparse.Namespace, console: Console) -> tuple[Sequence[Row], int, int]:
     """The rows of all finished cells, after computing the wanted ones; how many cells are finished, of how many."""
-    from certgp.experiments.cells import CellStore, chosen, computed
+    from certgp.experiments.cells import CellStore, computed
 
     def announce(cell: Cell, number: int, total: int) -> None:
         settings = " ".join(f"{key}={value}" for key, value in cell.settings.items())
         console.status(f"{found.name} {number}/{total}: {settings}")
 
+    def failed(cell: Cell, error: Exception) -> None:
+        console.notice(f"warning: {found.name}, {cell.name} failed and is left out: {error}")
+
     cells = found.cells(arguments.quick)
     store = CellStore(arguments.out / "cells")
     if not arguments.show:
-        for _ in computed(chosen(cells, arguments.only), found.compute, store, announce):
-            pass
+        try:
+            for _ in computed(_wanted(cells, arguments, console), found.compute, store, announce, failed):
+                pass
+        except KeyboardInterrupt:
+            console.notice(f"{len(store.finished(cells))} of {len(cells)} cells are kept; the same command goes on")
+            raise
     finished = store.finished(cells)
     return found.rows(finished), len(finished), len(cells)
 
 
-def _write(found: Experiment, rows: Sequence[Row], out: Path, console: Console) -> list[Path]:
-    """NAME.json, NAME.csv and, with matplotlib, NAME.png; nothing where there are no rows yet."""
+def _wanted(cells: Sequence[Cell], arguments: argparse.Namespace, console: Console) -> Sequence[Cell]:
+    """The cells that ``--only`` asks for; of all experiments, some need not have any."""
+    from certgp.experiments.cells import chosen
+
+    try:
+        return chosen(cells, arguments.only)
+    except InvalidInputError as error:
+        if arguments.name != _ALL:
+            raise
+        console.notice(f"note: {error}")
+        return []
+
+
+def _write(found: Experiment, rows: Sequence[Row], arguments: argparse.Namespace, console: Console) -> list[Path]:
+    """NAME.json, NAME.csv and, with matplotlib, NAME.png; nothing where there are no rows yet.
+
+    Those of the quick version say what they are and have a folder of their own, so that they never replace others.
+    """
     if not rows:
         return []
     from certgp.data.tables import replacing
 
+    quick = arguments.quick
+    out: Path = arguments.out / "quick" if quick else arguments.out
+    out.mkdir(parents=True, exist_ok=True)
+    title = f"{found.title} (quick version: nothing to compare with the paper)" if quick else found.title
     files = [out / f"{found.name}.json", out / f"{found.name}.csv"]
     columns = list(dict.fromkeys(key for row in rows for key in row))
     with replacing(files[0]) as temporary:
-        text = json.dumps({"title": found.title, "rows": finite(list(rows))}, indent=1, allow_nan=False)
+        text = json.dumps({"title": title, "rows": finite(list(rows))}, indent=1, allow_nan=False)
         temporary.write_text(text + "\n")
     with replacing(files[1]) as temporary, temporary.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
@@ -131,7 +172,10 @@ def _write(found: Experiment, rows: Sequence[Row], out: Path, console: Console) 
             raise
         console.notice("note: no figures without matplotlib; get it with: pip install 'certgp[plots]'")
         return files
-    save_figure(draw(rows), out / f"{found.name}.png", colours=_COLOURS)
+    figure = draw(rows)
+    if quick:
+        figure.suptitle("quick version: small problems, nothing to compare with the paper", fontsize=8, color="#707070")
+    save_figure(figure, out / f"{found.name}.png", colours=_COLOURS)
     return [*files, out / f"{found.name}.png"]
 
 
@@ -139,11 +183,23 @@ def _text(found: Experiment, rows: Sequence[Row], done: int, total: int, files: 
     head = f"{found.name}: {found.title} ({done} of {total} cells finished)"
     if not rows:
         return head
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    body = table(columns, [[_shown(row.get(column)) for column in columns] for row in rows[:_PRINTED]])
-    if len(rows) > _PRINTED:
-        body += f"\n  and {len(rows) - _PRINTED} more rows in {found.name}.csv"
-    return f"{head}\n{body}\n\nfiles: {', '.join(map(str, files))}"
+    scores = [row for row in rows if row.get("kind", "scores") == "scores"]  # points and curves are for the figure
+    body = _fitted_table(scores[:_PRINTED])
+    if len(rows) > len(scores[:_PRINTED]):
+        body += f"\n  and {len(rows) - len(scores[:_PRINTED])} more rows in {found.name}.csv"
+    return f"{head}\n{body}" + (f"\n\nfiles: {', '.join(map(str, files))}" if files else "")
+
+
+def _fitted_table(rows: Sequence[Row]) -> str:
+    """As many columns as the terminal has room for, important ones first; the CSV file has all."""
+    columns = [key for key in dict.fromkeys(key for row in rows for key in row) if any(row.get(key) for row in rows)]
+    spare = [key for ending in _SPARE_COLUMNS for key in reversed(columns) if key.endswith(ending)]
+    while True:
+        text = table(columns, [[_shown(row.get(column)) for column in columns] for row in rows])
+        if not spare or max(map(len, text.splitlines())) <= shutil.get_terminal_size((120, 24)).columns:
+            return text
+        columns = [key for key in columns if key != spare[0]]
+        spare = [key for key in spare if key != spare[0]]
 
 
 def _shown(value: object) -> str:

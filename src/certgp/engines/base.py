@@ -23,7 +23,7 @@ class Engine(Protocol):
 
     @property
     def in_process(self) -> bool:
-        """Do tasks run one after the other in this process, so that they may leave tensors behind?"""
+        """Do tasks run in this process, some of them at the same time, so that they may leave tensors behind?"""
 
     def fold(self, task: Callable[[Chunk], T], source: RowSource, rank: int) -> T:
         """sum over chunks of task(chunk); ``rank`` tells how wide a row's result is, so that a chunk stays bounded."""

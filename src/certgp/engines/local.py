@@ -93,7 +93,8 @@ def _on_threads(task: Callable[[Item], T], items: Iterable[Item], threads: int) 
         running = deque(pool.submit(run, item) for item in islice(todo, threads + 1))
         try:
             while running:
-                result = running.popleft().result()
+                result = running[0].result()
+                running.popleft()
                 running.extend(pool.submit(run, item) for item in islice(todo, 1))
                 yield result
         finally:  # after an error nothing goes on behind the caller's back

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
@@ -164,8 +164,7 @@ class AutoGP(LowRankRegressor):
             self._announce(name, (), f"{name}: there was nothing to choose from or too few rows to compare")
             return self._taken_over(estimator, *estimator._fit_process(X, y))
         with self._evaluation_log(0) as log:
-            winner, trials, rows = self._contest(contestants, X, source, log)
-            self._announce(winner.name, trials, _reason(winner.name, trials, len(rows.held_out.y)))
+            winner = self._contest(contestants, X, source, log)
             self._active = winner.estimator
             if self.rank == AUTOMATIC:
                 return self._taken_over(winner.estimator, *fit_with_automatic_rank(winner.estimator, X, y))
@@ -184,18 +183,26 @@ class AutoGP(LowRankRegressor):
         X: NDArray[np.floating],
         source: ArraySource,
         log: EvaluationLog | None,
-    ) -> tuple[_Contender, tuple[Trial, ...], TrialRows]:
+    ) -> _Contender:
         """All are trained on a subsample; the best three get a part of their iterations on all rows but the held-out
-        ones, since some methods gain more from many rows than others (measured: docs/benchmarks.md).
+        ones, since some methods gain more from many rows than others (measured: docs/benchmarks.md). Those that
+        held-out rows cannot tell from the best then are trained to their end and compared once more.
         """
         rng = generator(self._seed())
         rows, learned = self._trial_rows_of(source, rng)
         field = [self._entered(name, each, X, learned, rows, rng, log) for name, each in contestants.items()]
-        finalists = _ranked(field)[:_FINALISTS]
+        finalists = _finalists(field)
+        latest = {contender.name: contender for contender in field}
         if source.n_rows > _FULL_CONTEST * rows.learn.n_rows:
-            finalists = [self._trained_further(each, rows, learned, _FULL_SHARE, log) for each in finalists]
-        latest = {contender.name: contender for contender in (*field, *finalists)}
-        return _winner(finalists), tuple(each.trial for each in _ranked(list(latest.values()))), rows
+            for share in (_FULL_SHARE, 1.0):  # those that cannot be told apart then go on to their end
+                finalists = [self._trained_further(each, rows, learned, share, log) for each in finalists]
+                latest |= {contender.name: contender for contender in finalists}
+                finalists = _as_good_as_the_best(finalists)
+                if len(finalists) == 1:
+                    break
+        winner = _winner(finalists)
+        self._announce(winner.name, _trials(latest.values()), _reason(winner, _ranked(finalists)[0], latest, rows))
+        return winner
 
     def _entered(
         self,
@@ -262,14 +269,29 @@ def _ranked(contenders: Sequence[_Contender]) -> list[_Contender]:
     return sorted(contenders, key=lambda contender: contender.trial.score)
 
 
-def _winner(finalists: Sequence[_Contender]) -> _Contender:
-    """The best, or a method that can certify itself where held-out rows cannot tell it from the best: where the mean
-    difference of their losses is within its standard error. Below that, rounding would decide.
+def _finalists(field: Sequence[_Contender]) -> list[_Contender]:
+    """The best three, and any other that can certify itself and that held-out rows cannot tell from the best."""
+    ranked = _ranked(field)
+    tied = _as_good_as_the_best(field)
+    return [*ranked[:_FINALISTS], *(each for each in ranked[_FINALISTS:] if each.name in _CERTIFIABLE and each in tied)]
+
+
+def _as_good_as_the_best(contenders: Sequence[_Contender]) -> list[_Contender]:
+    """The best and those whose mean loss exceeds its by no more than the standard error of the difference: below that,
+    rounding would decide.
     """
-    ranked = _ranked(finalists)
-    best = ranked[0]
-    ties = (each for each in ranked if each.name in _CERTIFIABLE and _as_good(each.losses - best.losses))
-    return next(ties, best)
+    ranked = _ranked(contenders)
+    return [each for each in ranked if _as_good(each.losses - ranked[0].losses)]
+
+
+def _winner(finalists: Sequence[_Contender]) -> _Contender:
+    """The best, or where held-out rows cannot tell it from the best, a method that can certify itself."""
+    tied = _as_good_as_the_best(finalists)
+    return next((each for each in tied if each.name in _CERTIFIABLE), tied[0])
+
+
+def _trials(contenders: Iterable[_Contender]) -> tuple[Trial, ...]:
+    return tuple(each.trial for each in _ranked(list(contenders)))
 
 
 def _as_good(differences: NDArray[np.float64]) -> bool:
@@ -291,15 +313,14 @@ def _divided(stages: Sequence[Stage], source: RowSource, share: float) -> tuple[
     return now, later
 
 
-def _reason(winner: str, trials: tuple[Trial, ...], held_out: int) -> str:
-    scores = ", ".join(f"{trial.name} {trial.score:.4g}" for trial in trials)
-    best = min(trials, key=lambda trial: trial.score).name
+def _reason(winner: _Contender, best: _Contender, latest: Mapping[str, _Contender], rows: TrialRows) -> str:
+    scores = ", ".join(f"{trial.name} {trial.score:.4g}" for trial in _trials(latest.values()))
     why = (
         "lowest mean negative log predictive density"
-        if winner == best
-        else f"it can be certified, and {best} is not better by more than the standard error of the difference"
+        if winner is best
+        else f"it can be certified, and {best.name} is not better by more than the standard error of the difference"
     )
     return (
-        f"{winner}: {why} on {held_out} rows held out from a subsample of the training rows "
+        f"{winner.name}: {why} on {len(rows.held_out.y)} rows held out from the training rows "
         f"(standardised units: {scores})"
     )

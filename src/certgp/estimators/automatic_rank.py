@@ -51,7 +51,8 @@ def fit_with_automatic_rank(
     warning that says how far it got.
     """
     tolerance, largest = check_positive("tolerance", estimator.tolerance), check_count("max_rank", estimator.max_rank)
-    source, fit_at = estimator._source(X, y), fit_at or estimator._fit_at
+    source, own_fit = estimator._source(X, y), fit_at is None
+    fit_at = fit_at or estimator._fit_at
     rank = min(FIRST_RANK, largest)
     while True:
         usable = estimator._usable_rank(X, rank)
@@ -60,7 +61,8 @@ def fit_with_automatic_rank(
         if verdict.meets(tolerance):
             process, certificate = _cut(process, verdict, tolerance)
             break
-        if rank >= largest or usable < rank or outcome.stopped:
+        stopped = outcome.stopped and own_fit  # elsewhere what was stopped is over, and the search costs no more of it
+        if rank >= largest or usable < rank or stopped:
             certificate = verdict.certificate
             _explain(estimator, process.model.rank, certificate, tolerance)
             break

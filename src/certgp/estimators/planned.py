@@ -200,14 +200,14 @@ class PlannedRegressor(LowRankRegressor):
         warn: bool = True,
     ) -> OptimisationResult:
         """Run the stages of a plan, after those of a trial where there was one."""
-        if after is not None and after.stopped:
-            self._unfinished = None
-            return after
-        engine, observers = check_engine(self.engine), self._observers()
-        self._unfinished = partial(self._condition, plan, source)
-        outcome = run_stages(
-            plan.model, plan.stages, engine, self.objective, DEFAULT_NOISE_RATIO_BOUNDS, observers, log, after
-        )
+        if after is not None and (after.stopped or not plan.stages):
+            outcome = after
+        else:
+            engine, observers = check_engine(self.engine), self._observers()
+            self._unfinished = partial(self._condition, plan, source)
+            outcome = run_stages(
+                plan.model, plan.stages, engine, self.objective, DEFAULT_NOISE_RATIO_BOUNDS, observers, log, after
+            )
         self._unfinished = None
         if warn and not outcome.converged and not outcome.stopped:
             warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)

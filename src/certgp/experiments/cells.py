@@ -8,12 +8,14 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from certgp import __version__
 from certgp.data.tables import replacing
-from certgp.errors import DataFileError, InvalidInputError
+from certgp.errors import CertgpError, DataFileError, InvalidInputError
 
 Scalar = str | int | float | bool | None
 Settings = Mapping[str, Scalar]
@@ -52,7 +54,7 @@ class Finished:
     cell: Cell
     result: Values
     seconds: float
-    made_by: Values = field(default_factory=dict)  # version and machine
+    made_by: Values = field(default_factory=dict)  # versions of the package, its source and Python
 
     def __getitem__(self, key: str) -> Any:
         """A setting or a result by name."""
@@ -108,21 +110,44 @@ def computed(
     compute: Callable[[Settings], Values],
     store: CellStore,
     announce: Callable[[Cell, int, int], None] = lambda cell, number, total: None,
+    failed: Callable[[Cell, Exception], None] | None = None,
 ) -> Iterator[Finished]:
     """All cells, in order: those in the store as they are, the others computed and kept at once.
 
-    ``announce(cell, number, total)`` is called before each computation.
+    ``announce(cell, number, total)`` is called before each computation. A cell that fails, or whose result is not a
+    finite number, is told to ``failed`` and left out, to be tried again by the next run; without it the error ends this
+    one.
     """
     for number, cell in enumerate(cells, 1):
         kept = store.load(cell)
         if kept is None:
             announce(cell, number, len(cells))
-            started = time.perf_counter()
-            result = compute(cell.settings)
-            made_by = {"certgp": __version__, "python": platform.python_version()}
-            kept = Finished(cell, result, time.perf_counter() - started, made_by)
-            store.save(kept)
+            try:
+                kept = _compute(cell, compute)
+                store.save(kept)
+            except (CertgpError, ValueError, ArithmeticError, RuntimeError) as error:
+                if failed is None or isinstance(error, DataFileError):
+                    raise
+                failed(cell, error)
+                continue
         yield kept
+
+
+def _compute(cell: Cell, compute: Callable[[Settings], Values]) -> Finished:
+    started = time.perf_counter()
+    result = compute(cell.settings)
+    made_by = {"certgp": __version__, "source": source_hash(), "python": platform.python_version()}
+    return Finished(cell, result, time.perf_counter() - started, made_by)
+
+
+@cache
+def source_hash() -> str:
+    """Twelve digits that change with every change of the package's code: which version made a cell."""
+    root = Path(__file__).parents[1]
+    digest = sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def chosen(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
@@ -141,5 +166,5 @@ def chosen(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
                 if known
                 else f"{condition!r} fits no cell; settings are {', '.join(keys)}"
             )
-        cells = [cell for cell in cells if key not in cell.settings or str(cell.settings[key]) in wanted]
+        cells = [cell for cell in cells if key in cell.settings and str(cell.settings[key]) in wanted]
     return list(cells)

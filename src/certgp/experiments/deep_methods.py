@@ -153,8 +153,10 @@ def _rfedgp(n: int, seed: int, effort: Effort) -> Method:
 
 
 def _network(cls: Callable[..., Method], *arguments: str) -> Callable[[int, int, Effort], Method]:
+    """Networks with one treatment: all have their noise calibrated on held-out training rows."""
+
     def make(n: int, seed: int, effort: Effort) -> Method:
-        return cls(*arguments, hidden=effort.hidden, max_iter=effort.network_epochs, random_state=seed)
+        return cls(*arguments, hidden=effort.hidden, max_iter=effort.network_epochs, calibrate=True, random_state=seed)
 
     return make
 

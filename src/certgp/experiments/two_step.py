@@ -1,7 +1,8 @@
 """DNN+S, DNN+M and DNN+F: a network trained on squared error, then a model on its fitted outputs.
 
 [paper, "DNNs for feature extraction", last rows of its tables] The network sees the same rows, steps, averaging and
-choice of epoch as in the joint models, so that what differs is the joint likelihood alone:
+choice of epoch as in the joint models. With ``calibrate=True``, which the joint models have by default, what differs
+from DMGP is the joint likelihood alone; DFGP also has four outputs instead of one:
 
     DNN+S  y ~ N(g(x), s2)                     ``NetworkRegressor``
     DNN+M  Mercer GP, rank 15, on g(x) in R    ``TwoStepGP("mercer")``

@@ -115,8 +115,10 @@ def minimise(
             options=options | {"maxiter": iterations},
         )
 
-    result, flat = run(start, max_iter), False
-    if _stuck(result) and len(recorder.iterations) < max_iter:  # its curvatures may have gone bad: once more without
+    result = run(start, max_iter)
+    flat = _stuck(result)
+    # a fresh start takes another first step where a parameter is unbounded; where all are bounded it repeats itself
+    if flat and len(recorder.iterations) < max_iter and not np.isfinite(objective.bounds()).all():
         again = run(result.x, max_iter - len(recorder.iterations))
         flat = _stuck(again) and result.fun - again.fun < tolerance
         result = again
@@ -146,7 +148,7 @@ def _verdict(
         return False, f"max_iter={budget} iterations were used up; raise max_iter for a better fit"
     norm = float(np.linalg.norm(result.jac))
     if flat and norm <= _SMALL_GRADIENT:
-        return True, f"two line searches found no better point: the objective is flat here (gradient {norm:.1e})"
+        return True, f"no better point is found: the objective is flat here to rounding (gradient {norm:.1e})"
     if _stuck(result):
         return False, f"the line search found no better point: the objective is rough here (gradient {norm:.1e})"
     if "PROJECTED GRADIENT" in message or "PGTOL" in message:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from certgp.data.preparation.bike import CATEGORIES, NUMBERS
 from certgp.data.preparation.kegg import DROPPED, NAMES, TARGET
+from certgp.errors import DataFileError
 
 Array = NDArray[np.float64]
 _BIKE_COLUMNS = (
@@ -27,7 +28,10 @@ def bike(X: Array, y: Array) -> tuple[Array, Array]:
     for name, (_, count) in CATEGORIES.items():
         levels, codes = np.unique(columns[name], return_inverse=True)
         if len(levels) != count:
-            raise ValueError(f"{name} has {len(levels)} levels, expected {count}: not the version with 17 columns")
+            raise DataFileError(
+                f"the column {name} of bike.npz has {len(levels)} values, expected {count}: not the version in "
+                "circulation; move the file away and run 'certgp datasets fetch bike'"
+            )
         indicators.append(np.eye(count)[codes])
     return np.column_stack([*indicators, *(columns[name] for name in NUMBERS)]), _counts(y)
 

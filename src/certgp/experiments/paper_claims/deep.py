@@ -10,6 +10,7 @@ from certgp.experiments.results import Results, number, rows_of
 
 DEEP = ("DMGP", "DFGP")
 TWO_STEP = ("DNN+S", "DNN+M", "DNN+F")
+OTHERS = ("SVIGP", "SVIGP+", "SGPR", "SGPR+", "DKL", "DKL+", "RFEDGP")  # a data set counts where all of them were run
 
 
 def _by_data(rows: Sequence[Row], metric: str) -> dict[str, dict[str, float]]:
@@ -27,7 +28,7 @@ def _deep_beats_all(metric: str, digits: int) -> Callable[[Results], Finding]:
         shown, won = [], []
         for data, figures in _by_data(rows_of(results, "table-deep"), metric).items():
             others = {m: v for m, v in figures.items() if m not in (*DEEP, *TWO_STEP)}
-            if others and all(method in figures for method in DEEP):
+            if all(method in figures for method in (*DEEP, *OTHERS)):
                 best = min(others, key=lambda method: others[method])
                 won.append(max(figures[method] for method in DEEP) < others[best])
                 deep = ", ".join(f"{method} {figures[method]:.{digits}f}" for method in DEEP)
@@ -54,13 +55,14 @@ CLAIMS = (
     Claim(
         "DMGP and DFGP outperform all other methods in NLPD",
         "deep table, text",
-        "both are below the best other method on every data set",
+        "both are below the best other method on every data set on which all were run",
         _deep_beats_all("nlpd", 3),
     ),
     Claim(
         "DMGP and DFGP outperform all other methods in speed",
         "deep table, text",
-        "both are faster than the fastest other method on every data set (in the paper's own table DMGP is not)",
+        "both are faster than the fastest other method on every data set on which all were run (in the paper's own "
+        "table DMGP is not)",
         _deep_beats_all("seconds", 0),
     ),
     Claim(

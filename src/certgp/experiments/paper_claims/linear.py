@@ -9,10 +9,14 @@ from certgp.experiments.experiment import Row
 from certgp.experiments.paper_claims.finding import Claim, Finding, finding, not_run
 from certgp.experiments.results import Results, chosen_rows, number, paired, rows_of
 
+_JUDGED = ("certgp", "paper")  # variants that have to be there before anything is said
+
 
 def _pairs(rows: Sequence[Row], first: str, second: str) -> list[tuple[Row, Row]]:
-    """Cells of two methods that differ in nothing else."""
-    pairs = paired(rows, ("data", "rank"), lambda r: r.get("method") == first, lambda r: r.get("method") == second)
+    """Cells of two methods that differ in nothing else, the number of splits included."""
+    pairs = paired(
+        rows, ("data", "rank", "splits"), lambda r: r.get("method") == first, lambda r: r.get("method") == second
+    )
     return [(a, b) for a, b in pairs if number(a, "mean") is not None and number(b, "mean") is not None]
 
 
@@ -24,6 +28,9 @@ def _gap(pairs: Sequence[tuple[Row, Row]], key: str) -> list[float]:
 def _in_every_variant(results: Results, judge: Callable[[Sequence[Row]], tuple[bool, str] | None]) -> Finding:
     """The claim is judged for each variant of the protocol and has to hold in all."""
     rows = rows_of(results, "table-nlpd")
+    missing = [variant for variant in _JUDGED if not judge(chosen_rows(rows, variant=variant))]
+    if missing:
+        return not_run("table-nlpd")
     verdicts, texts = [], []
     for variant in dict.fromkeys(row.get("variant") for row in rows):
         judged = judge(chosen_rows(rows, variant=variant))

@@ -17,8 +17,8 @@ def _rank(row: Row) -> float | None:
 def _lower(first: Row, second: Row) -> bool:
     """A rank tried in vain is itself too low."""
     needed, other = number(first, "rank"), _rank(second)
-    assert needed is not None
-    assert other is not None
+    if needed is None or other is None:
+        return False
     return needed < other or (needed == other and number(second, "rank") is None)
 
 
@@ -32,17 +32,21 @@ def _is(kernel: str, method: str) -> Callable[[Row], bool]:
 def _lower_rank(first: tuple[str, str], second: tuple[str, str]) -> Callable[[Results], Finding]:
     def judge(results: Results) -> Finding:
         pairs = paired(rows_of(results, "figure1"), ("D", "N", "seed"), _is(*first), _is(*second))
-        pairs = [(a, b) for a, b in pairs if number(a, "rank") is not None and _rank(b) is not None]
-        if not pairs:
+        tried = [(a, b) for a, b in pairs if _rank(a) is not None and _rank(b) is not None]
+        # where both were tried in vain nothing is known; where only the first was, it has lost
+        known = [(a, b) for a, b in tried if (number(a, "rank"), number(b, "rank")) != (None, None)]
+        if not known:
             return not_run("figure1")
-        lower = [(a, b) for a, b in pairs if _lower(a, b)]
-        shown = "; ".join(
-            f"D = {a['D']}: {_rank(a):.0f} against {'more than ' if number(b, 'rank') is None else ''}{_rank(b):.0f}"
-            for a, b in _of_largest_run(pairs)
-        )
-        return finding(len(lower) == len(pairs), f"lower in {len(lower)} of {len(pairs)} runs ({shown})")
+        lower = [(a, b) for a, b in known if _lower(a, b)]
+        shown = "; ".join(f"D = {a['D']}: {_shown(a)} against {_shown(b)}" for a, b in _of_largest_run(known))
+        undecided = f", {len(tried) - len(known)} undecided" if len(tried) > len(known) else ""
+        return finding(len(lower) == len(known), f"lower in {len(lower)} of {len(known)} runs{undecided} ({shown})")
 
     return judge
+
+
+def _shown(row: Row) -> str:
+    return f"{'more than ' if number(row, 'rank') is None else ''}{_rank(row):.0f}"
 
 
 def _of_largest_run(pairs: Sequence[tuple[Row, Row]]) -> list[tuple[Row, Row]]:
@@ -89,9 +93,12 @@ def _promised_ranks_suffice(results: Results) -> Finding:
     checked = broken = 0
     for row in rows_of(results, "figure1"):
         for key in ("a_priori_paper", "a_priori_sharp", "trace_paper", "trace_sharp", "reference"):
-            needed, promised = number(row, "rank"), number(row, key)
+            needed, promised = _rank(row), number(row, key)
             if needed is not None and promised is not None:
-                checked, broken = checked + 1, broken + (promised < needed)
+                # a rank tried in vain is itself too low; what was promised above it is unknown
+                in_vain = number(row, "rank") is None
+                checked += not in_vain or promised <= needed
+                broken += promised <= needed if in_vain else promised < needed
     if not checked:
         return not_run("figure1")
     return finding(not broken, f"{checked - broken} of {checked} promised ranks are at least the rank that is needed")

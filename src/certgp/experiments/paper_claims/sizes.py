@@ -75,7 +75,7 @@ def _fewer_points_suffice(results: Results) -> Finding:
 def _fourier_scales_better(results: Results) -> Finding:
     rows = [row for row in rows_of(results, "electric") if number(row, "seconds") is not None]
     pairs = paired(rows, ("data", "fraction"), lambda r: r.get("method") == "DFGP", lambda r: r.get("method") == "DMGP")
-    if not pairs:
+    if not pairs or max(number(pair[0], "fraction") or 0.0 for pair in pairs) < 1.0:
         return not_run("electric")
     fourier, mercer = max(pairs, key=lambda pair: number(pair[0], "fraction") or 0.0)
     seconds = number(fourier, "seconds") or 0.0, number(mercer, "seconds") or 0.0
