@@ -11,7 +11,7 @@ from estimator_cases import problem
 import certgp
 from certgp import AutoGP, FourierGP, MercerGP, SparseGP
 from certgp.errors import CertgpWarning, InvalidInputError, NotCertifiableError
-from certgp.estimators.auto import CANDIDATES, _Contender, _winner
+from certgp.estimators.auto import CANDIDATES, _Contender, _still_in_the_race, _winner
 from certgp.training import Trial
 
 pytestmark = pytest.mark.filterwarnings("ignore::certgp.errors.CertgpWarning")
@@ -51,6 +51,14 @@ def test_a_method_that_can_be_certified_wins_ties_and_only_ties():
     assert _winner([learned, contender("fourier", losses + 0.001 + 0.1 * noise)]).name == "fourier-learned"
     better = contender("mercer", losses - 0.01)
     assert _winner([learned, sparse, better]).name == "mercer"
+
+
+def test_methods_that_still_gain_stay_in_the_race():
+    losses = np.zeros(100)
+    before = [contender("mercer", losses + 1.0), contender("sparse", losses + 0.5), contender("fourier", losses + 0.7)]
+    after = [contender("mercer", losses + 0.6), contender("sparse", losses + 0.4), contender("fourier", losses + 0.6)]
+    assert [each.name for each in _still_in_the_race(before, after)] == ["mercer", "sparse"]
+    assert [each.name for each in _still_in_the_race(after, after)] == ["sparse"]
 
 
 def test_the_winner_is_conditioned_on_all_rows(fitted):

@@ -30,10 +30,9 @@ CANDIDATES = ("mercer", "mercer-marginal", "sparse", "fourier", "fourier-learned
 _HARD_TO_CERTIFY = ("mercer-marginal", "fourier-learned")  # no use where a rank is to be proven
 _CERTIFIABLE = ("mercer", "sparse")  # from their own statistics, at no cost
 _FINALISTS = 3
-_FULL_SHARE = 0.25  # of the iterations on all rows, for the finalists
-_FULL_CONTEST = 1.5  # no contest on all rows where the subsample is nearly that
+_SHARES = (0.25, 0.4, 1.0)  # of what is left of the iterations on all rows, for those still in the race
 _HELD_OUT = 3_000
-_SUBSAMPLE_SHARE, _LEAST_SUBSAMPLE, _MOST_SUBSAMPLE = 4, 1_000, 8_000
+_SUBSAMPLE_SHARE, _LEAST_SUBSAMPLE, _MOST_SUBSAMPLE = 4, 4_000, 8_000
 _FEWEST_ROWS = 50  # below, held-out rows say nothing
 _TRIAL_RANK = 100  # at which methods are compared where the rank is to be found
 
@@ -184,22 +183,21 @@ class AutoGP(LowRankRegressor):
         source: ArraySource,
         log: EvaluationLog | None,
     ) -> _Contender:
-        """All are trained on a subsample; the best three get a part of their iterations on all rows but the held-out
-        ones, since some methods gain more from many rows than others (measured: docs/benchmarks.md). Those that
-        held-out rows cannot tell from the best then are trained to their end and compared once more.
+        """All are trained on a subsample, and the best three further on all rows but the held-out ones, since some
+        methods gain more from many rows and iterations than others (measured: docs/benchmarks.md). A method leaves the
+        race when it is behind and another gain like its last one would not bring it to the front.
         """
         rng = generator(self._seed())
         rows, learned = self._trial_rows_of(source, rng)
         field = [self._entered(name, each, X, learned, rows, rng, log) for name, each in contestants.items()]
         finalists = _finalists(field)
         latest = {contender.name: contender for contender in field}
-        if source.n_rows > _FULL_CONTEST * rows.learn.n_rows:
-            for share in (_FULL_SHARE, 1.0):  # those that cannot be told apart then go on to their end
-                finalists = [self._trained_further(each, rows, learned, share, log) for each in finalists]
-                latest |= {contender.name: contender for contender in finalists}
-                finalists = _as_good_as_the_best(finalists)
-                if len(finalists) == 1:
-                    break
+        for share in _SHARES:
+            further = [self._trained_further(each, rows, learned, share, log) for each in finalists]
+            latest |= {contender.name: contender for contender in further}
+            finalists = _still_in_the_race(finalists, further)
+            if len(finalists) == 1:
+                break
         winner = _winner(finalists)
         self._announce(winner.name, _trials(latest.values()), _reason(winner, _ranked(finalists)[0], latest, rows))
         return winner
@@ -282,6 +280,14 @@ def _as_good_as_the_best(contenders: Sequence[_Contender]) -> list[_Contender]:
     """
     ranked = _ranked(contenders)
     return [each for each in ranked if _as_good(each.losses - ranked[0].losses)]
+
+
+def _still_in_the_race(before: Sequence[_Contender], after: Sequence[_Contender]) -> list[_Contender]:
+    """Those as good as the best, and those whose last gain, if repeated, would bring them to the front."""
+    front = _ranked(after)[0].trial.score
+    tied = _as_good_as_the_best(after)
+    gains = [old.trial.score - new.trial.score for old, new in zip(before, after, strict=True)]
+    return [new for new, gain in zip(after, gains, strict=True) if new in tied or new.trial.score - gain <= front]
 
 
 def _winner(finalists: Sequence[_Contender]) -> _Contender:
