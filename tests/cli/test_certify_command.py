@@ -30,6 +30,23 @@ def test_certify_bounds_every_prediction(certgp, model, tmp_path):
     assert sharper["evidence"]["mean_resolution"] <= 0.001
 
 
+def test_a_bound_that_says_nothing_names_the_way_to_one_that_does(certgp, train, tmp_path):
+    coarse = ["--method", "mercer", "--rank", "2", "--max-iter", "3", "--out", "coarse.model"]
+    assert certgp("fit", train, "--target", "price", *coarse).code == 0
+    new = write(tmp_path / "new.csv", rows(9, seed=1))
+    shown = certgp("certify", "coarse.model", new)
+    assert shown.code == 0
+    assert "--train FILE" in shown.err
+    sharper = certgp("certify", "coarse.model", new, "--train", train, "--tol", "0.01")
+    assert "--train FILE" not in sharper.err
+
+
+def test_a_plot_that_cannot_be_drawn_is_refused_before_the_fit(certgp, train):
+    refused = certgp("rank", train, "--target", "price", "--plot", "ranks.foo")
+    assert refused.code == 2
+    assert "use one of .png, .pdf, .svg" in refused.err
+
+
 def test_fourier_models_are_certified_when_fitted(certgp, train):
     out = ["--method", "fourier", "--rank", "20", "--out", "f.model"]
     fitted = json.loads(certgp("fit", train, "--target", "price", *out, "--json").out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import made_up_rows as made_up
 import pytest
@@ -103,3 +104,13 @@ def test_results_are_read_and_the_page_written(tmp_path):
     assert (tmp_path / "docs" / "reproduction.md").read_text() == text
     with pytest.raises(SystemExit, match="usage"):
         main([])
+
+
+def test_the_page_in_the_docs_is_that_of_the_results_in_the_docs(tmp_path):
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "results").symlink_to(docs / "results")
+    write_page(tmp_path / "docs" / "results", tmp_path / "docs" / "page.md")
+    assert (tmp_path / "docs" / "page.md").read_text() == (docs / "reproduction.md").read_text(), (
+        "run make reproduction"
+    )

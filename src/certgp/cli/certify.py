@@ -74,6 +74,17 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     fields: dict[str, object] = {"command": "certify", "model": str(arguments.model)}
     fields |= certificate.to_dict() | {"seconds": time.perf_counter() - started}
     console.result(fields, str(certificate))
+    if train is None and _says_nothing(certificate, model):
+        console.notice(
+            "note: without the training rows the bound on predictions exceeds the prior's own spread; give them with "
+            "--train FILE, and the error you want with --tol, for one that says something"
+        )
+
+
+def _says_nothing(certificate: Certificate, model: GPRegressor) -> bool:
+    """Is a prediction's proven error larger than what is known without any data?"""
+    spread = float(model.kernel_.signal_variance) ** 0.5
+    return certificate.mean_error is not None and float(max(certificate.mean_error)) > spread
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from certgp.guarantees import RankCurve
 
 METHODS = ("mercer", "fourier", "sparse")
+PLOT_ENDINGS = (".png", ".pdf", ".svg")
 _EXAMPLES = """\
   certgp rank train.csv --target price
   certgp rank train.csv --target price --tolerance 1e-4 --max-rank 400 --plot ranks.png
@@ -51,7 +52,7 @@ def add_parser(commands: Commands) -> None:
         default=0.1,
         help="share of the rows to score each rank on (default: 0.1)",
     )
-    parser.add_argument("--plot", metavar="FILE", type=Path, help="draw the curve")
+    parser.add_argument("--plot", metavar="FILE", type=Path, help=f"draw the curve ({', '.join(PLOT_ENDINGS)})")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     from certgp.estimators.naming import named_rows
 
     if arguments.plot is not None:
-        check_writable(arguments.plot, endings=())
+        check_writable(arguments.plot, endings=PLOT_ENDINGS)
     files = open_table(arguments.data)
     target = target_column(arguments.target, files)
     inputs, y = files.read(input_and_target_columns(arguments.drop, target, files)).split(target)
@@ -80,7 +81,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
         save_figure(plot_rank_curve(curve), arguments.plot)
     fields = _fields(curve, arguments) | {"n_rows": len(train), "seconds": time.perf_counter() - started}
-    console.result(fields, _text(curve, arguments, len(train)))
+    saved = "" if arguments.plot is None else f"\n\nplot: {arguments.plot}"
+    console.result(fields, _text(curve, arguments, len(train)) + saved)
 
 
 def _fields(curve: RankCurve, arguments: argparse.Namespace) -> dict[str, object]:
