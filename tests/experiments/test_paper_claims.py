@@ -38,7 +38,7 @@ def test_nothing_is_decided_without_rows():
         (
             {"figure1": made_up.figure1(fourier=2)},
             "Mercer approximations need",
-            "0 of 1 runs (D = 1: 2 against 2)",
+            "0 of 1 runs, equal in 1 (D = 1: 2 against 2)",
         ),
         (
             {"figure1": made_up.figure1(fourier=100)},

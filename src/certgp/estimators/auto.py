@@ -31,6 +31,7 @@ _HARD_TO_CERTIFY = ("mercer-marginal", "fourier-learned")  # no use where a rank
 _CERTIFIABLE = ("mercer", "sparse")  # from their own statistics, at no cost
 _FINALISTS = 3
 _SHARES = (0.25, 0.4, 1.0)  # of what is left of the iterations on all rows, for those still in the race
+_LAST_SHARE = 0.15  # of the winner's iterations, on all rows at the end
 _HELD_OUT = 3_000
 _SUBSAMPLE_SHARE, _LEAST_SUBSAMPLE, _MOST_SUBSAMPLE = 4, 4_000, 8_000
 _FEWEST_ROWS = 50  # below, held-out rows say nothing
@@ -167,8 +168,10 @@ class AutoGP(LowRankRegressor):
             self._active = winner.estimator
             if self.rank == AUTOMATIC:
                 return self._taken_over(winner.estimator, *fit_with_automatic_rank(winner.estimator, X, y))
-            outcome = winner.estimator._train(winner.plan, source, winner.outcome, log)
-        return self._taken_over(winner.estimator, winner.estimator._condition(winner.plan, source), outcome)
+            last = Stage(source, max(1, round(_LAST_SHARE * winner.estimator.max_iter)))  # with the held-out rows
+            plan = replace(winner.plan, stages=[*winner.plan.stages, last])
+            outcome = winner.estimator._train(plan, source, winner.outcome, log)
+        return self._taken_over(winner.estimator, winner.estimator._condition(plan, source), outcome)
 
     def _taken_over(
         self, estimator: PlannedRegressor, process: LowRankProcess, outcome: OptimisationResult
