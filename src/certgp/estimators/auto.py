@@ -29,7 +29,6 @@ from certgp.training import Callback, EvaluationLog, OptimisationResult, Stage, 
 CANDIDATES = ("mercer", "mercer-marginal", "sparse", "fourier", "fourier-learned")
 _HARD_TO_CERTIFY = ("mercer-marginal", "fourier-learned")  # no use where a rank is to be proven
 _CERTIFIABLE = ("mercer", "sparse")  # from their own statistics, at no cost
-_FINALISTS = 3
 _SHARES = (0.25, 0.4, 1.0)  # of what is left of the iterations on all rows, for those still in the race
 _LAST_SHARE = 0.15  # of the winner's iterations, on all rows at the end
 _HELD_OUT = 3_000
@@ -186,14 +185,14 @@ class AutoGP(LowRankRegressor):
         source: ArraySource,
         log: EvaluationLog | None,
     ) -> _Contender:
-        """All are trained on a subsample, and the best three further on all rows but the held-out ones, since some
-        methods gain more from many rows and iterations than others (measured: docs/benchmarks.md). A method leaves the
-        race when it is behind and another gain like its last one would not bring it to the front.
+        """All are trained on a subsample, then further on all rows but the held-out ones, since some methods gain more
+        from many rows and iterations than others (measured: docs/benchmarks.md). A method leaves the race when it is
+        behind and another gain like its last one would not bring it to the front.
         """
         rng = generator(self._seed())
         rows, learned = self._trial_rows_of(source, rng)
         field = [self._entered(name, each, X, learned, rows, rng, log) for name, each in contestants.items()]
-        finalists = _finalists(field)
+        finalists = field
         latest = {contender.name: contender for contender in field}
         for share in _SHARES:
             further = [self._trained_further(each, rows, learned, share, log) for each in finalists]
@@ -268,13 +267,6 @@ class AutoGP(LowRankRegressor):
 
 def _ranked(contenders: Sequence[_Contender]) -> list[_Contender]:
     return sorted(contenders, key=lambda contender: contender.trial.score)
-
-
-def _finalists(field: Sequence[_Contender]) -> list[_Contender]:
-    """The best three, and any other that can certify itself and that held-out rows cannot tell from the best."""
-    ranked = _ranked(field)
-    tied = _as_good_as_the_best(field)
-    return [*ranked[:_FINALISTS], *(each for each in ranked[_FINALISTS:] if each.name in _CERTIFIABLE and each in tied)]
 
 
 def _as_good_as_the_best(contenders: Sequence[_Contender]) -> list[_Contender]:
