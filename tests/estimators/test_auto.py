@@ -49,6 +49,8 @@ def test_a_method_that_can_be_certified_wins_ties_and_only_ties():
     assert _winner([sparse, learned]).name == "sparse"
     assert _winner([learned, contender("sparse", losses + 0.004 + 0.1 * noise)]).name == "fourier-learned"
     assert _winner([learned, contender("fourier", losses + 0.001 + 0.1 * noise)]).name == "fourier-learned"
+    noisy = contender("sparse", losses + 0.02 + 2.0 * noise)  # within its standard error, but too dear
+    assert _winner([learned, noisy]).name == "fourier-learned"
     better = contender("mercer", losses - 0.01)
     assert _winner([learned, sparse, better]).name == "mercer"
 
