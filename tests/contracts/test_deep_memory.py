@@ -9,7 +9,7 @@ import sys
 ROWS, WIDTH = 100_000, 2048
 LIMIT_MB = 300.0  # the activations of all rows in one layer have 820 MB in float32; allocators keep some reserves
 PROGRAM = f"""
-import json, resource
+import json
 import numpy as np, psutil, torch
 from certgp import DeepFourierGP
 torch.set_num_threads(1)
@@ -20,7 +20,9 @@ y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal({ROWS})
 model = DeepFourierGP(10, embedding=1, hidden=({WIDTH},), max_iter=1, batch_size=1000, random_state=0)
 model.fit(X[:2000], y[:2000]).predict(X[:2000], return_std=True)  # imports and thread pools
 before = psutil.Process().memory_info().rss / 2**20
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10 - before
+# VmHWM, not getrusage: the latter starts at what the parent had when it started this process
+status = lambda: dict(line.split(":", 1) for line in open("/proc/self/status"))
+peak = lambda: int(status()["VmHWM"].split()[0]) / 2**10 - before
 model.fit(X, y)
 used = {{"fit": peak()}}
 mean, std = model.predict(X, return_std=True)
