@@ -26,7 +26,7 @@ _CHUNK_NUMBERS = 2**20  # of a chunk of features (8 MiB in float64), where that 
 _CHUNK_ROWS = 8192  # below this, the cost of starting small operations shows (measured: docs/benchmarks.md) ...
 _MOST_NUMBERS = 2**22  # ... but a chunk stays below 32 MiB, above which allocators return memory to the system
 
-_SMALL_RANK = 512
+_SMALL = 512
 
 
 def default_chunk_rows(rank: int) -> int:
@@ -116,10 +116,13 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork
 
 
 @contextmanager
-def one_thread_below(rank: int, most: int = _SMALL_RANK) -> Iterator[None]:
-    """A single thread for algebra on r x r matrices that are too small to be shared out."""
+def one_thread_below(size: int, most: int = _SMALL) -> Iterator[None]:
+    """A single thread for what is too small to be shared out: algebra on r x r matrices, batches of a few hundred rows.
+
+    Measured: a deep fit on protein took 69 s on two threads and 47 s on one.
+    """
     threads = torch.get_num_threads()
-    torch.set_num_threads(1 if rank <= most else threads)
+    torch.set_num_threads(1 if size <= most else threads)
     try:
         yield
     finally:

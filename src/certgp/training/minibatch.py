@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from certgp.engines import one_thread_below
 from certgp.errors import NotPositiveDefiniteError
 from certgp.training.checkpoint import Checkpoint
 from certgp.training.history import Callback, History, Iteration
@@ -172,18 +173,19 @@ class _Run:
         if self.epoch % self.settings.refresh_every == 0:
             task.refresh(np.array_split(rng.permutation(task.n_rows), self.batches))
             task.module.train()
-        for index in np.concatenate([rng.permutation(self.batches) for _ in range(self.passes)]):
-            factor = 1.0 if self.settings.constant_rate else rate_factor(self.step, self.total_steps)
-            for group, rate in zip(self.optimiser.param_groups, self.rates, strict=True):
-                group["lr"] = rate * factor
-            self.optimiser.zero_grad(set_to_none=True)
-            value = task.step(int(index))
-            if not math.isfinite(value):
-                return value
-            self.optimiser.step()
-            task.constrain()
-            self.step += 1
-            self.average.update(min(self.settings.average_decay, self.step / (9 + self.step)))
+        with one_thread_below(self.settings.batch_size):
+            for index in np.concatenate([rng.permutation(self.batches) for _ in range(self.passes)]):
+                factor = 1.0 if self.settings.constant_rate else rate_factor(self.step, self.total_steps)
+                for group, rate in zip(self.optimiser.param_groups, self.rates, strict=True):
+                    group["lr"] = rate * factor
+                self.optimiser.zero_grad(set_to_none=True)
+                value = task.step(int(index))
+                if not math.isfinite(value):
+                    return value
+                self.optimiser.step()
+                task.constrain()
+                self.step += 1
+                self.average.update(min(self.settings.average_decay, self.step / (9 + self.step)))
         return value
 
     def _validate(self, last: bool) -> float | None:
