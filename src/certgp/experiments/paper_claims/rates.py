@@ -42,9 +42,9 @@ def _lower_rank(first: tuple[str, str], second: tuple[str, str]) -> Callable[[Re
         shown = "; ".join(f"D = {a['D']}: {_shown(a)} against {_shown(b)}" for a, b in _of_largest_run(known))
         undecided = f", {len(tried) - len(known)} undecided" if len(tried) > len(known) else ""
         ties = f", equal in {len(equal)}" if equal else ""
-        settings = {(a["D"], a["N"]) for a, _ in known}
-        holds = len(lower) + len(equal) == len(known) and settings == {(a["D"], a["N"]) for a, _ in lower}
-        return finding(holds, f"lower in {len(lower)} of {len(known)} runs{ties}{undecided} ({shown})")
+        return finding(
+            len(lower) == len(known), f"lower in {len(lower)} of {len(known)} runs{ties}{undecided} ({shown})"
+        )
 
     return judge
 
@@ -112,19 +112,19 @@ CLAIMS = (
     Claim(
         "Mercer approximations need a lower rank than random features (Gaussian kernel)",
         "Figure 1",
-        "higher in no run, and lower in at least one at every D and N (ranks of few features may be equal)",
+        "in every run",
         _lower_rank(("gaussian", "mercer"), ("gaussian", "fourier")),
     ),
     Claim(
         "Gaussian kernels need a lower rank than Matern kernels, truncated expansions",
         "Figure 1",
-        "higher in no run, and lower in at least one at every D and N (ranks of few features may be equal)",
+        "in every run",
         _lower_rank(("gaussian", "mercer"), ("matern", "eigendecomposition")),
     ),
     Claim(
         "Gaussian kernels need a lower rank than Matern kernels, random features",
         "Figure 1",
-        "higher in no run, and lower in at least one at every D and N (ranks of few features may be equal)",
+        "in every run",
         _lower_rank(("gaussian", "fourier"), ("matern", "fourier")),
     ),
     Claim(
