@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize, rosen, rosen_der
 
 from certgp.data import Chunk, ChunkSource
 from certgp.engines import LocalEngine
@@ -156,10 +157,48 @@ def test_flat_to_rounding_is_an_optimum_and_a_wrong_gradient_is_not():
     assert "rough" in rough.reason
 
 
+class Blurred(Steps):
+    """Values in steps until it is sharpened."""
+
+    def sharpen(self):
+        blurred, self.step = self.step > 1e-15, 1e-15
+        return blurred
+
+
+def test_an_objective_that_can_be_sharpened_is_followed_to_its_minimum():
+    assert run(Steps(0.5)).value > 1e-2
+    result = run(Blurred(0.5))
+    np.testing.assert_allclose(result.parameters, CENTRE, atol=1e-4)
+    assert result.converged
+    assert len(result.history) == result.n_iter <= 100
+
+
+class Valley(Bowl):
+    """Rosenbrock's function: where its valley begins, one iteration gains little and the next ones much."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.current = np.array([-1.0, 1.0])
+
+    def bounds(self):
+        return [self.box] * 2
+
+    def evaluate(self, values):
+        self.move_to(values)
+        return float(rosen(values)), rosen_der(values)
+
+
+def test_a_single_short_step_is_no_optimum():
+    valley = Valley()
+    of_scipy = minimize(valley.evaluate, valley.start(), jac=True, method="L-BFGS-B", options={"ftol": 1e-2})
+    assert of_scipy.fun > 3.0
+    assert run(Valley(), tolerance=1e-2).value < 1e-2
+
+
 def test_reasons_of_success():
     assert run(Bowl(), tolerance=0.0, gradient_tolerance=1e-3).reason == "the gradient vanished"
     reason = run(Bowl(), tolerance=0.1, gradient_tolerance=0.0).reason
-    assert re.match(r"the last iteration improved the objective by less than 0.1 per row \(gradient \S+\)", reason)
+    assert re.match(r"the last iterations improved the objective by less than 0.1 per row \(gradient \S+\)", reason)
 
 
 def objectives() -> dict[str, Objective]:

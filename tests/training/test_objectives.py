@@ -121,6 +121,44 @@ def test_chunks_and_row_order_do_not_change_value_or_gradient(features, transfor
         assert relative_error(found_gradient, gradient) < 1e-9
 
 
+@pytest.mark.parametrize("kept", [True, False], ids=["features kept", "features computed twice"])
+@pytest.mark.parametrize("transform", ["identity", "projection"])
+@pytest.mark.parametrize("objective", ["marginal", "elbo"])
+def test_sharpened_objective_is_the_same_function(transform, objective, kept):
+    plain = objective_of("nystrom-gaussian", transform, objective)
+    target = objective_of("nystrom-gaussian", transform, objective)
+    target._keep = kept
+    assert target.sharpen()
+    assert not target.sharpen()  # once is all there is
+    value, gradient = plain.evaluate(plain.start())
+    found, found_gradient = target.evaluate(target.start())
+    assert relative_error(found, value) < 1e-9
+    assert relative_error(found_gradient, gradient) < 1e-7
+    assert target.profile().value / ROWS == pytest.approx(found, rel=1e-12)
+
+
+def test_only_maps_that_mix_can_be_sharpened():
+    assert not objective_of("mercer-optimal", "identity", "elbo").sharpen()
+    assert not exact_objective(Gaussian).sharpen()
+
+
+def test_sharpened_objective_is_smooth_where_inducing_points_nearly_repeat():
+    """Long length-scales and a large signal: mixing statistics amplifies their rounding, mixing rows does not."""
+    rows = random_inputs(4, 4000, 2)
+    y = 30.0 * rows[:, 0] + 20.0 * rows[:, 1] + 0.1 * random_inputs(5, 4000, 1)[:, 0]
+    model = LowRankModel(Identity(2), NystromMap(Gaussian([20.0, 20.0]), rows[:30]))
+    target = LowRankObjective(model, ChunkSource(Chunk(rows, y / y.std())), LocalEngine(), "elbo")
+    start, direction = target.start(), np.random.default_rng(6).normal(size=target.start().shape)
+
+    def jumps() -> float:
+        return float(np.ptp([target.evaluate(start + step * direction)[0] for step in 1e-13 * np.arange(6)]))
+
+    rough = jumps()
+    assert target.sharpen()
+    assert jumps() < 1e-8
+    assert rough > 1e-6  # otherwise there is nothing to cure
+
+
 def test_evaluate_leaves_its_argument_as_the_current_parameters():
     target = objective_of("mercer-optimal", "projection", "elbo")
     moved = target.start() + 0.1

@@ -53,6 +53,6 @@ class NystromMap(FeatureMap):
         L = self._factor()
         return solve_lower(L, eye_like(L)).mT
 
-    def forward(self, X: Tensor) -> Tensor:
+    def mixed(self, raw: Tensor) -> Tensor:
         """Phi (n, r) by one triangular solve, which is more accurate than the product with an explicit inverse."""
-        return solve_lower(self._factor().to(X.dtype), self.basis(X).mT).mT
+        return solve_lower(self._factor().to(raw.dtype), raw.mT).mT

@@ -16,6 +16,8 @@ from certgp.training.objective import Objective
 from certgp.training.parameters import Array
 
 _SMALL_GRADIENT = 1e-2  # per row and unit of a log parameter: where no better point is found, this much is called flat
+_WINDOW = 5  # iterations that must gain little on average: a single short step is no sign of an optimum
+_NOTHING = 1e-3  # of the tolerance: a single iteration that gains less than this ends the run too
 _FAILED_VALUE = 1e10  # a point that cannot be evaluated: worse than any other, so the line search turns back
 
 
@@ -42,12 +44,15 @@ class _Recorder:
         rank: int,
         started: float,
         offset: int,
+        tolerance: float,
         log: EvaluationLog | None,
     ) -> None:
         self.objective, self.callbacks, self.rank, self.log = objective, callbacks, rank, log
-        self.started, self.offset = started, offset
+        self.started, self.offset, self.tolerance = started, offset, tolerance
         self.iterations: list[Iteration] = []
         self.stopped_by_callback = False
+        self.settled = False
+        self._run_begins = 0
         self._last: dict[bytes, float] = {}
 
     def evaluate(self, values: Array) -> tuple[float, Array]:
@@ -80,6 +85,20 @@ class _Recorder:
         if any([callback(record) for callback in self.callbacks]):  # all of them see the record  # noqa: C419
             self.stopped_by_callback = True
             raise StopIteration
+        if self._gains_little():
+            self.settled = True
+            raise StopIteration
+
+    def begin_anew(self) -> None:
+        """Another run of the optimiser follows: what the last one gained says nothing about it."""
+        self.settled, self._run_begins = False, len(self.iterations)
+
+    def _gains_little(self) -> bool:
+        """Did the last iterations gain less than the tolerance on average?"""
+        if len(self.iterations) - self._run_begins <= _WINDOW:
+            return False
+        before, now = self.iterations[-1 - _WINDOW].value, self.iterations[-1].value
+        return before - now < _WINDOW * self.tolerance * max(abs(before), 1.0)
 
 
 def minimise(
@@ -98,11 +117,15 @@ def minimise(
     """Minimise from the objective's current parameters; its parameters are set to the best point found.
 
     ``budget`` is the number of iterations the user allowed, where this run is one of several that share it; ``log``
-    replays and records evaluations.
+    replays and records evaluations. The run ends where the last five iterations gained less than ``tolerance`` per row
+    on average (relative to a value above one), or where no entry of the projected gradient exceeds
+    ``gradient_tolerance``. Where little is gained, an objective that can be sharpened is, and the run goes on.
     """
     start = np.clip(objective.start(), *np.array(objective.bounds()).reshape(-1, 2).T)
-    recorder = _Recorder(objective, callbacks, rank, time.perf_counter() if started is None else started, offset, log)
-    options = {"maxcor": 50, "ftol": tolerance, "gtol": gradient_tolerance, "maxls": 25}
+    clock = time.perf_counter() if started is None else started
+    recorder = _Recorder(objective, callbacks, rank, clock, offset, tolerance, log)
+    # SciPy's own rule looks at one iteration: it is left to catch steps that gain next to nothing
+    options = {"maxcor": 50, "ftol": _NOTHING * tolerance, "gtol": gradient_tolerance, "maxls": 25}
 
     def run(values: Array, iterations: int) -> OptimizeResult:
         return minimize(
@@ -116,6 +139,10 @@ def minimise(
         )
 
     result = run(start, max_iter)
+    little = recorder.settled or _stuck(result) or "REDUCTION OF F" in str(result.message)
+    if little and len(recorder.iterations) < max_iter and objective.sharpen():
+        recorder.begin_anew()
+        result = run(result.x, max_iter - len(recorder.iterations))
     flat = _stuck(result)
     # a fresh start takes another first step where a parameter is unbounded; where all are bounded it repeats itself
     if flat and len(recorder.iterations) < max_iter and not np.isfinite(objective.bounds()).all():
@@ -153,4 +180,4 @@ def _verdict(
         return False, f"the line search found no better point: the objective is rough here (gradient {norm:.1e})"
     if "PROJECTED GRADIENT" in message or "PGTOL" in message:
         return True, "the gradient vanished"
-    return True, f"the last iteration improved the objective by less than {tolerance:g} per row (gradient {norm:.1e})"
+    return True, f"the last iterations improved the objective by less than {tolerance:g} per row (gradient {norm:.1e})"

@@ -42,6 +42,10 @@ class Objective(ABC):
     def evaluate(self, values: Array) -> tuple[float, Array]:
         """Value and gradient (P,) at given parameters, which become the current ones."""
 
+    def sharpen(self) -> bool:
+        """Evaluate with less rounding error from now on, at a higher price; False where there is no such way."""
+        return False
+
 
 @dataclass(frozen=True, eq=False)
 class _GradientSum:
@@ -81,9 +85,14 @@ C = TypeVar("C", bound=Criterion)
 class FoldedObjective(Objective, Generic[C]):
     r"""A function of the statistics of all rows, and its gradient in the parameters of a low-rank model.
 
-    Fold 1 sums the statistics of the raw basis. The r x r algebra gives the value and the cotangents G_A = dL/dA, G_b
-    = dL/db. Fold 2 pulls dL/dPhi = 2 Phi G_A + y G_b' back through the map, chunk by chunk: only the map itself is
-    differentiated automatically, and memory is one chunk.
+    Fold 1 sums the statistics of the raw basis, and the r x r matrix M of the map mixes them. The r x r algebra gives
+    the value and the cotangents G_A = dL/dA, G_b = dL/db. Fold 2 pulls dL/dPhi = 2 Phi G_A + y G_b' back through the
+    map, chunk by chunk: only the map itself is differentiated automatically, and memory is one chunk.
+
+    Mixing the statistics (A = M' A_raw M, at r x r) is cheap, but the rounding of A_raw, about 1e-16 N, comes out
+    multiplied by |M|^2, up to 1 / jitter: with a signal variance of 250 the value then jumps by 1e-5 per row between
+    points 1e-11 apart, and line searches fail. Once ``sharpen``\ ed, fold 1 mixes the features of each row instead
+    (A = sum of (Phi M)' (Phi M), one more product per evaluation), and A_raw is not needed at all.
     """
 
     def __init__(self, model: LowRankModel, source: RowSource, engine: Engine, objective: str) -> None:
@@ -92,6 +101,7 @@ class FoldedObjective(Objective, Generic[C]):
         self.engine = engine
         self.objective = objective
         self.parameters = ParameterVector(model)
+        self._mix_rows = False
         # where the features of all rows fit, the second fold need not compute them again
         self._keep = engine.in_process and _KEPT_COPIES * 8 * source.n_rows * model.width <= _KEPT_BYTES
 
@@ -99,44 +109,64 @@ class FoldedObjective(Objective, Generic[C]):
     def criterion(self, statistics: Statistics) -> C:
         """The function itself, of the statistics of unit-variance features."""
 
+    def sharpen(self) -> bool:
+        if self._mix_rows or self.model.features.mixing() is None:
+            return False
+        self._mix_rows = True
+        return True
+
     def raw_statistics(self) -> Statistics:
         """Statistics of the raw basis at the current parameters."""
         return fold_statistics(self.model, self.source, self.engine)
 
+    def statistics(self) -> Statistics:
+        """Statistics of the features at the current parameters."""
+        if self._mix_rows:
+            return fold_feature_statistics(self.model, self.source, self.engine)
+        return self._mixed(self.raw_statistics())
+
     def two_folds(self) -> tuple[C, Array]:
         """The criterion at the current parameters, and its gradient (P,) in those of the model."""
-        kept = self._kept_features() if self._keep else _KeptFeatures(self.raw_statistics(), ())
+        kept = self._kept_features() if self._keep else _KeptFeatures(self.statistics(), ())
         with one_thread_below(self.model.rank):
             found, by_gram, by_projection, direct = self._through_mixing(kept.statistics)
         pulled = self._pull_back(by_gram, by_projection, kept.chunks)
         return found, ParameterVector.flatten([a + b for a, b in zip(direct, pulled.tensors, strict=True)])
 
-    def _through_mixing(self, raw: Statistics) -> tuple[C, Tensor, Tensor, list[Tensor]]:
+    def _through_mixing(self, statistics: Statistics) -> tuple[C, Tensor, Tensor, list[Tensor]]:
         """Criterion, cotangents of the raw statistics, and the gradient that flows through the mixing matrix alone."""
         zeros = [torch.zeros_like(p) for p in self.parameters.tensors]
+        p = self.criterion(statistics)
         mixing = self.model.features.mixing()
         if mixing is None:
-            p = self.criterion(raw)
             return p, p.by_gram, p.by_projection, zeros
         with torch.no_grad():
-            p = self.criterion(raw.mixed(mixing))
             M = mixing.detach()
-            # A = M' A_raw M and b = M' b_raw, so dL/dM = 2 A_raw M G_A + b_raw G_b'
-            by_mixing = 2.0 * raw.A @ M @ p.by_gram + torch.outer(raw.b, p.by_projection)
+            # A = M' A_raw M and b = M' b_raw, so dL/dM = 2 A_raw M G_A + b_raw G_b' = M'^-1 (2 A G_A + b G_b')
+            by_mixing = 2.0 * statistics.A @ p.by_gram + torch.outer(statistics.b, p.by_projection)
+            by_mixing = torch.linalg.solve(M.mT, by_mixing)
             by_gram, by_projection = M @ p.by_gram @ M.mT, M @ p.by_projection
         grads = torch.autograd.grad(mixing, self.parameters.tensors, by_mixing, allow_unused=True)
         direct = [z if g is None else g for z, g in zip(zeros, grads, strict=True)]
         return p, by_gram, by_projection, direct
 
     def _kept_features(self) -> _KeptFeatures:
-        """Fold 1 that keeps each chunk's features, with their graph, and targets."""
+        """Fold 1 that keeps each chunk's raw features, with their graph, and targets."""
+        features = self.model.features
 
         def task(chunk: Chunk) -> _KeptFeatures:
             with torch.enable_grad():
                 basis = self.model.basis(chunk.X)
-            return _KeptFeatures(Statistics.of(basis.detach(), chunk.y), ((basis, chunk.y),))
+            with torch.no_grad():
+                folded = features.mixed(basis.detach()) if self._mix_rows else basis.detach()
+            return _KeptFeatures(Statistics.of(folded, chunk.y), ((basis, chunk.y),))
 
-        return self.engine.fold(task, self.source, self.model.width)
+        kept = self.engine.fold(task, self.source, self.model.width)
+        return kept if self._mix_rows else _KeptFeatures(self._mixed(kept.statistics), kept.chunks)
+
+    def _mixed(self, raw: Statistics) -> Statistics:
+        with torch.no_grad(), one_thread_below(self.model.rank):
+            return raw.mixed(self.model.features.mixing())
 
     def _pull_back(
         self, by_gram: Tensor, by_projection: Tensor, kept: tuple[tuple[Tensor, Tensor], ...]
@@ -189,9 +219,7 @@ class LowRankObjective(FoldedObjective[Profile]):
 
     def profile(self) -> Profile:
         """Optimal signal variance and noise at the current parameters."""
-        with torch.no_grad():
-            stats = self.raw_statistics().mixed(self.model.features.mixing())
-        return self.criterion(stats)
+        return self.criterion(self.statistics())
 
     def evaluate(self, values: Array) -> tuple[float, Array]:
         self.move_to(values)
