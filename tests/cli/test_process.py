@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from cli_cases import rows, write
 
-COMMAND = [sys.executable, "-W", "error::UserWarning", "-m", "certgp.cli.main"]
+COMMAND = [sys.executable, "-W", "error::UserWarning", "-m", "certgp"]
 
 
 def run(*argv: object, **options: object) -> subprocess.CompletedProcess[str]:

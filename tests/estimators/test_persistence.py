@@ -230,6 +230,13 @@ def test_saving_into_a_missing_directory_says_so(tmp_path):
     assert_mentions(text, tmp_path / "no", "does not exist", "create it")
 
 
+def test_saving_to_a_directory_asks_for_a_file(tmp_path):
+    model = pinned(MercerGP).fit(*problem())
+    assert_mentions(
+        error_of(lambda: model.save(tmp_path), ModelFileError), tmp_path, "is a directory", "name of a file"
+    )
+
+
 @pytest.mark.parametrize("where", ["rename", "write"])
 @pytest.mark.parametrize("old", [True, False], ids=["replacing", "new"])
 def test_a_failing_save_leaves_the_old_file_and_nothing_else(where, old, tmp_path, monkeypatch):

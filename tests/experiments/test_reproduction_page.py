@@ -42,6 +42,13 @@ def test_a_full_page():
     assert "song, buzz, electric" in text
 
 
+def test_figures_on_other_data_get_no_tick_and_are_counted_apart():
+    other = [row | {"note": "half of the rows"} for row in made_up.linear() if row["variant"] == "certgp"]
+    text = page(results(table_nlpd=other), {})
+    assert "| MGP | 100 | 0.430 (0.010) | **0.430 (0.012)** | +0.000 | +0.0 | 5 |" in text
+    assert "On data that differ from the paper's, 3 of 3 are, which proves little." in text
+
+
 def test_a_failed_claim_and_a_worse_cell_show():
     text = page(results(table_nlpd=made_up.linear(mgp=0.60)), {})
     assert "2 do not hold here" in text

@@ -240,6 +240,15 @@ def test_certificate_reads_well_and_says_vacuous() -> None:
     assert weak.to_dict()["kl"][1] == weak.kl.upper
 
 
+def test_a_large_divergence_that_is_known_is_not_called_vacuous() -> None:
+    rng = np.random.default_rng(5)
+    X, fixed = rng.standard_normal((300, 1)), {"length_scale": 0.3, "noise_variance": 1e-3, "optimize": False}
+    far = certgp.MercerGP(3, projection=None, **fixed).fit(X, np.sin(5 * X[:, 0])).certify(tol=0.1)
+    assert far.kl.lower > 300
+    assert not far.vacuous
+    assert "far from the exact GP" in str(far)
+
+
 def test_accumulation_slack_covers_a_naive_float64_sum() -> None:
     values = np.random.default_rng(6).random(100_000)
     naive = 0.0

@@ -142,7 +142,7 @@ def _through_references(
         if not reference.model_statistics.close_to(estimator._process.statistics):
             raise NotCertifiableError(
                 "these rows are not the ones the model was conditioned on (X or y changed after fit, or others were "
-                "given); pass the original ones as certify(rows=(X, y))"
+                "given); give the original ones: certify(rows=(X, y)) in Python, --train FILE on the command line"
             )
         certificate = certify_through(reference)
         bounds = None if X is None else _bounds_through(estimator, X, reference)

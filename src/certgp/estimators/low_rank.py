@@ -112,7 +112,7 @@ class LowRankRegressor(GPRegressor):
         else:
             raise NotCertifiableError(
                 "this certificate reads the training rows again, and a model that was loaded, unpickled or extended by "
-                "partial_fit does not have them; pass certify(rows=(X, y))"
+                "partial_fit does not have them: certify(rows=(X, y)) in Python, --train FILE on the command line"
             )
         if len(X) != self._n_rows():
             raise InvalidInputError(f"rows has {len(X)} rows but the model was conditioned on {self._n_rows()}")

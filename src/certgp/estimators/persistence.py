@@ -27,6 +27,8 @@ def save(estimator: GPRegressor, path: Path) -> None:
     """Write a fitted estimator; the file appears whole or not at all."""
     if not path.parent.is_dir():
         raise ModelFileError(f"the directory {path.parent} does not exist; create it first")
+    if path.is_dir():
+        raise ModelFileError(f"{path} is a directory; give the name of a file, such as {path / 'gp.model'}")
     tensors, values = dump_estimator(estimator)
     body = json.dumps(values, allow_nan=True)
     header = {

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping, Sequence
+from statistics import mean
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +18,10 @@ import torch
 from certgp.data import dataset_info
 from certgp.errors import CertgpWarning
 from certgp.experiments.cells import Cell, Finished, Scalar, Settings, Values, whole_number
+from certgp.experiments.comparison import compared, values
 from certgp.experiments.deep_methods import FULL, QUICK, Method, build, build_at
+from certgp.experiments.experiment import Row
+from certgp.experiments.published import Figure, published
 from certgp.experiments.scores import rmse
 from certgp.experiments.splits import standardised_split
 
@@ -23,6 +29,7 @@ FAMILY = "deep"
 SPLITS = range(5)
 QUICK_DATA = "sarcos"
 QUICK_ROWS = 600
+METRICS = {"nlpd": "nlpd", "rmse": "rmse", "seconds": "train_seconds"}  # names here and in the paper's tables
 
 
 def deep_cell(data: str, method: str, split: int, *, quick: bool = False, **options: Scalar) -> Cell:
@@ -60,6 +67,20 @@ def data_note(cell: Finished) -> str:
     if cell.cell.settings.get("protocol") == "quick":
         return f"quick version: small models, {cell['rows']} rows"
     return dataset_info(str(cell["data"])).label(cell["n_rows"], cell["n_columns"])
+
+
+def published_metrics(method: str, data: str) -> dict[str, Figure | None]:
+    """The paper's figures of a method trained on all rows."""
+    return {metric: published("deep", name, method, None, data) for metric, name in METRICS.items()}
+
+
+def row_of(settings: Row, cells: Sequence[Finished], paper: Mapping[str, Figure | None]) -> Row:
+    """A row of a table over splits: each metric beside the paper's, CPU seconds, and how the data differ."""
+    row: dict[str, Any] = {**settings, "splits": len(cells), "rows": cells[0]["rows"]}
+    for metric, figure in paper.items():
+        row |= compared(metric, values(cells, metric), figure)
+    notes = dict.fromkeys(filter(None, map(data_note, cells)))
+    return row | {"cpu_seconds": mean(values(cells, "cpu_seconds")), "note": "; ".join(notes)}
 
 
 def _training_rows(settings: Settings, n: int, split: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

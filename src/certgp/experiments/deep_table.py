@@ -7,15 +7,12 @@ their files are not part of the benchmark data at hand. How long each method is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import mean
-from typing import Any
 
 from certgp.experiments.cells import Cell, Finished
-from certgp.experiments.comparison import compared, grouped, values
-from certgp.experiments.deep_cells import QUICK_DATA, SPLITS, compute, data_note, deep_cell
+from certgp.experiments.comparison import grouped
+from certgp.experiments.deep_cells import QUICK_DATA, SPLITS, compute, deep_cell, published_metrics, row_of
 from certgp.experiments.deep_methods import method_names
 from certgp.experiments.experiment import Experiment, Row
-from certgp.experiments.published import published
 
 DATA = ("elevators", "protein", "sarcos", "3droad")
 
@@ -34,10 +31,7 @@ def _rows(finished: Sequence[Finished]) -> Sequence[Row]:
 
 def _row(cells: list[Finished]) -> Row:
     data, method = str(cells[0]["data"]), str(cells[0]["method"])
-    row: dict[str, Any] = {"data": data, "method": method, "splits": len(cells), "rows": cells[0]["rows"]}
-    for metric, name in (("nlpd", "nlpd"), ("rmse", "rmse"), ("seconds", "train_seconds")):
-        row |= compared(metric, values(cells, metric), published("deep", name, method, None, data))
-    return row | {"cpu_seconds": mean(values(cells, "cpu_seconds")), "note": data_note(cells[0])}
+    return row_of({"data": data, "method": method}, cells, published_metrics(method, data))
 
 
 TABLE_DEEP = Experiment(

@@ -8,14 +8,11 @@ figure) from all of them; these cells are the ones of the deep table. One split.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from certgp.data import dataset_names, dataset_path
 from certgp.experiments.cells import Cell, Finished
-from certgp.experiments.comparison import compared
-from certgp.experiments.deep_cells import QUICK_DATA, compute, data_note, deep_cell
+from certgp.experiments.deep_cells import METRICS, QUICK_DATA, compute, deep_cell, published_metrics, row_of
 from certgp.experiments.experiment import Experiment, Row
-from certgp.experiments.published import published
 
 PREFERRED, STAND_IN = "electric", "3droad"
 METHODS = ("DFGP", "DMGP")
@@ -49,12 +46,9 @@ def _rows(finished: Sequence[Finished]) -> Sequence[Row]:
 def _row(cell: Finished) -> Row:
     data, method, settings = str(cell["data"]), str(cell["method"]), cell.cell.settings
     fraction = float(str(settings.get("fraction", 1.0)))
-    row: dict[str, Any] = {"data": data, "method": method, "fraction": fraction, "rows": cell["rows"]}
-    row["baseline"] = method not in METHODS
-    for metric, name in (("nlpd", "nlpd"), ("rmse", "rmse"), ("seconds", "train_seconds")):
-        whole = published("deep", name, method, None, data) if fraction == 1.0 else None
-        row |= compared(metric, [float(cell[metric])], whole)
-    return row | {"cpu_seconds": cell["cpu_seconds"], "note": data_note(cell)}
+    key = {"data": data, "method": method, "fraction": fraction, "baseline": method not in METHODS}
+    paper = published_metrics(method, data) if fraction == 1.0 else dict.fromkeys(METRICS)
+    return row_of(key, [cell], paper)
 
 
 ELECTRIC = Experiment(

@@ -54,7 +54,7 @@ def _row(metric: str, data: str, variant: str, method: str, rank: int, splits: l
 
 def _note(data: str, splits: Sequence[Finished]) -> str:
     """How the local file differs from the paper's, and whether this is the small version."""
-    notes = [dataset_info(data).label(splits[0]["n_rows"], splits[0]["n_columns"])]
+    notes = list(dict.fromkeys(dataset_info(data).label(each["n_rows"], each["n_columns"]) for each in splits))
     if any(each.cell.settings.get("budget") == "quick" for each in splits):
         notes.append("quick run: few iterations")
     return "; ".join(filter(None, notes))

@@ -33,14 +33,23 @@ def _cell(text: str) -> str:
 
 
 def summary(section: Section, rows: Sequence[Row]) -> str:
-    """How many of the figures that can be compared are equal or better."""
+    """How many of the figures that can be compared are equal or better: those on the paper's own data, and others."""
     if section.comparison is None:
         return ""
-    verdicts = [section.comparison(row).equal_or_better for row in rows]
-    known = [verdict for verdict in verdicts if verdict is not None]
-    if not known:
-        return ""
-    return f"{sum(known)} of the {len(known)} figures that have one in the paper are equal or better."
+    verdicts = [(section.comparison(row).equal_or_better, same_data(row)) for row in rows]
+    own = [better for better, same in verdicts if better is not None and same]
+    others = [better for better, same in verdicts if better is not None and not same]
+    texts = []
+    if own:
+        texts.append(f"{sum(own)} of the {len(own)} figures that have one in the paper are equal or better.")
+    if others:
+        texts.append(f"On data that differ from the paper's, {sum(others)} of {len(others)} are, which proves little.")
+    return " ".join(texts)
+
+
+def same_data(row: Row) -> bool:
+    """Were the rows the paper's own, all of them? Otherwise the row says how they differ."""
+    return not row.get("note")
 
 
 # ---------------------------------------------------------------------------------------------- figures as text
@@ -53,13 +62,15 @@ def with_sd(value: float | None, sd: float | None, digits: int) -> str:
     return f"{value:.{digits}f}" if sd is None else f"{value:.{digits}f} ({sd:.{digits}f})"
 
 
-def compared(comparison: Comparison, digits: int) -> Cells:
-    """Paper, ours (bold and marked where equal or better), difference, difference in standard deviations."""
+def compared(row: Row, comparison: Comparison, digits: int) -> Cells:
+    """Paper, ours (bold where equal or better, ticked if on the paper's own data), difference, that in standard
+    deviations.
+    """
     ours = with_sd(comparison.ours, comparison.ours_sd, digits)
     difference, in_sd = comparison.difference, comparison.in_sd
     return (
         with_sd(comparison.paper, comparison.paper_sd, digits),
-        f"**{ours}** ✓" if comparison.equal_or_better else ours,
+        ours if not comparison.equal_or_better else f"**{ours}** ✓" if same_data(row) else f"**{ours}**",
         "" if difference is None else f"{difference:+.{digits}f}",
         "" if in_sd is None else f"{in_sd:+.1f}",
     )
@@ -91,7 +102,7 @@ def _linear(rows: Sequence[Row]) -> list[str]:
                 (
                     _shown(row.get("method")),
                     _shown(row.get("rank")),
-                    *compared(linear_comparison(row), 3),
+                    *compared(row, linear_comparison(row), 3),
                     _shown(row.get("splits")),
                 )
                 for row in some
@@ -120,9 +131,9 @@ def _deep(rows: Sequence[Row]) -> list[str]:
         lines = [
             (
                 _shown(row.get("method")),
-                *compared(metric_comparison(row, "nlpd"), 3),
-                *compared(metric_comparison(row, "rmse"), 3)[:2],
-                *compared(metric_comparison(row, "seconds"), 0)[:2],
+                *compared(row, metric_comparison(row, "nlpd"), 3),
+                *compared(row, metric_comparison(row, "rmse"), 3)[:2],
+                *compared(row, metric_comparison(row, "seconds"), 0)[:2],
                 _shown(row.get("splits")),
             )
             for row in some
@@ -137,8 +148,8 @@ def _sensitivity(rows: Sequence[Row]) -> list[str]:
     lines = [
         (
             *(_shown(row.get(key)) for key in ("data", "method", "d", "rank")),
-            *compared(metric_comparison(row, "nlpd"), 3),
-            *compared(metric_comparison(row, "seconds"), 0)[:2],
+            *compared(row, metric_comparison(row, "nlpd"), 3),
+            *compared(row, metric_comparison(row, "seconds"), 0)[:2],
         )
         for row in rows
     ]

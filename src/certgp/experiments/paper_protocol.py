@@ -82,13 +82,20 @@ class PaperFit:
         return mean.numpy(), latent.numpy() + p.noise_variance
 
 
-def fit_as_in_paper(method: str, rank: int, X: Array, y: Array, seed: int, epochs: int = EPOCHS) -> PaperFit:
-    """Train a model by the paper's text on standardised rows X (N, D), y (N,)."""
+def fit_as_in_paper(
+    method: str, rank: int, X: Array, y: Array, seed: int, epochs: int = EPOCHS, dimension: int | None = None
+) -> PaperFit:
+    """Train a model by the paper's text on standardised rows X (N, D), y (N,).
+
+    The d of MGP is chosen on held-out training rows unless ``dimension`` says it.
+    """
     rows, rng = Chunk(torch.from_numpy(X), torch.from_numpy(y)), np.random.default_rng(seed)
     if method != "MGP":
         return _trained(method, _starting_model(method, rank, rows, rng), rows, epochs)
     choice_rng, start_rng = rng.spawn(2)
-    dimension, rule = choose_dimension(rank, rows, choice_rng, epochs)
+    rule = "given"
+    if dimension is None:
+        dimension, rule = choose_dimension(rank, rows, choice_rng, epochs)
     model = _projected_model(rank, dimension, rows, start_rng)
     return _trained(method, model, rows, epochs, dimension, rule)
 

@@ -11,12 +11,10 @@ NLPD by more than .002 either.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import mean
-from typing import Any
 
 from certgp.experiments.cells import Cell, Finished
-from certgp.experiments.comparison import compared, grouped, values
-from certgp.experiments.deep_cells import QUICK_DATA, SPLITS, compute, data_note, deep_cell
+from certgp.experiments.comparison import grouped
+from certgp.experiments.deep_cells import QUICK_DATA, SPLITS, compute, deep_cell, row_of
 from certgp.experiments.experiment import Experiment, Row
 from certgp.experiments.published import published_sensitivity
 
@@ -54,11 +52,9 @@ def _rows(finished: Sequence[Finished]) -> Sequence[Row]:
 
 def _row(cells: list[Finished]) -> Row:
     data, method, d, m = (cells[0][key] for key in ("data", "method", "d", "m"))
-    row: dict[str, Any] = {"data": data, "method": method, "d": d, "m": m, "rank": rank(method, d, m)}
-    row |= {"splits": len(cells), "rows": cells[0]["rows"]}
-    for metric, name in (("nlpd", "nlpd"), ("seconds", "train_seconds")):
-        row |= compared(metric, values(cells, metric), published_sensitivity().get((method, name, data, d, m)))
-    return row | {"cpu_seconds": mean(values(cells, "cpu_seconds")), "note": data_note(cells[0])}
+    names = {"nlpd": "nlpd", "seconds": "train_seconds"}
+    paper = {metric: published_sensitivity().get((method, name, data, d, m)) for metric, name in names.items()}
+    return row_of({"data": data, "method": method, "d": d, "m": m, "rank": rank(method, d, m)}, cells, paper)
 
 
 SENSITIVITY = Experiment(

@@ -63,8 +63,16 @@ class Certificate:
 
     @property
     def vacuous(self) -> bool:
-        """Is the bound so weak that it says nothing? One nat per row is what a wrong scale by a factor e costs."""
-        return self.kl.upper > self.n_rows
+        """Is the bound so weak that it says nothing? One nat per row is what a wrong scale by a factor e costs.
+
+        A large divergence that is also bounded from below is not nothing: it says that the model is far off.
+        """
+        return self.kl.upper > self.n_rows and not self._far
+
+    @property
+    def _far(self) -> bool:
+        """Is it proven that the divergence is large, to a factor of two?"""
+        return self.kl.upper > self.n_rows and self.kl.lower > 0.5 * self.kl.upper
 
     def sentence(self) -> str:
         """The certificate in words."""
@@ -76,6 +84,11 @@ class Certificate:
             )
         if self.vacuous:
             return "The bound is vacuous: it does not show that this model is close to the exact GP. Raise the rank."
+        if self._far:
+            return (
+                f"This model is far from the exact GP: they differ by {self.kl.lower / self.n_rows:.3g} to "
+                f"{self.kl.upper / self.n_rows:.3g} nats per training row. Raise the rank."
+            )
         return f"The exact GP and this model differ by at most {self.kl.upper / self.n_rows:.3g} nats per training row."
 
     def __str__(self) -> str:
