@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -45,7 +46,30 @@ class RowSource(Protocol):
         """The rows at these positions."""
 
 
-class ChunkSource:
+class RowsByPosition(ABC):
+    """A row source that can take rows at any positions: all else follows."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @abstractmethod
+    def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
+        """The rows at these positions."""
+
+    def chunks(self, rows: int) -> Iterator[Chunk]:
+        """All rows in order, at most ``rows`` at a time."""
+        for start in range(0, self.n_rows, rows):
+            yield self.take(slice(start, start + rows))
+
+    def sample(self, rows: int, rng: np.random.Generator) -> Chunk:
+        """At most ``rows`` rows drawn without replacement, in float64 and in their original order."""
+        chunk = self.take(np.sort(rng.permutation(self.n_rows)[:rows]))
+        return Chunk(chunk.X.double(), chunk.y.double())
+
+
+class ChunkSource(RowsByPosition):
     """Rows that are already tensors in memory."""
 
     def __init__(self, rows: Chunk) -> None:
@@ -61,22 +85,12 @@ class ChunkSource:
         """Number of input columns."""
         return int(self._rows.X.shape[1])
 
-    def chunks(self, rows: int) -> Iterator[Chunk]:
-        """All rows in order, at most ``rows`` at a time."""
-        for start in range(0, self.n_rows, rows):
-            yield self.take(slice(start, start + rows))
-
-    def sample(self, rows: int, rng: np.random.Generator) -> Chunk:
-        """At most ``rows`` rows drawn without replacement, in float64 and in their original order."""
-        chunk = self.take(np.sort(rng.permutation(self.n_rows)[:rows]))
-        return Chunk(chunk.X.double(), chunk.y.double())
-
     def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
         """The rows at these positions."""
         return _picked(self._rows, rows)
 
 
-class ArraySource:
+class ArraySource(RowsByPosition):
     """Standardised chunks of arrays or memory maps."""
 
     def __init__(
@@ -106,17 +120,6 @@ class ArraySource:
         """Does y never vary?"""
         return bool((self._y == self._y[0]).all())
 
-    def chunks(self, rows: int) -> Iterator[Chunk]:
-        """All rows in order, at most ``rows`` at a time."""
-        for start in range(0, self.n_rows, rows):
-            yield self.take(slice(start, start + rows))
-
-    def sample(self, rows: int, rng: np.random.Generator) -> Chunk:
-        """At most ``rows`` rows drawn without replacement, in float64 and in their original order."""
-        pick = np.sort(rng.permutation(self.n_rows)[:rows])
-        chunk = self._convert(pick)
-        return Chunk(chunk.X.double(), chunk.y.double())
-
     def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
         """The rows at these positions."""
         return self._convert(rows) if self._cached is None else _picked(self._cached, rows)
@@ -127,7 +130,7 @@ class ArraySource:
         return Chunk(X.to(self._dtype), y.to(self._dtype))
 
 
-class SubsetSource:
+class SubsetSource(RowsByPosition):
     """Some rows of another source, by their positions in it."""
 
     def __init__(self, source: RowSource, positions: NDArray[np.int64]) -> None:
@@ -142,16 +145,6 @@ class SubsetSource:
     def n_columns(self) -> int:
         """Number of input columns."""
         return self._source.n_columns
-
-    def chunks(self, rows: int) -> Iterator[Chunk]:
-        """All rows in order, at most ``rows`` at a time."""
-        for start in range(0, self.n_rows, rows):
-            yield self.take(slice(start, start + rows))
-
-    def sample(self, rows: int, rng: np.random.Generator) -> Chunk:
-        """At most ``rows`` rows drawn without replacement, in float64 and in their original order."""
-        chunk = self.take(np.sort(rng.permutation(self.n_rows)[:rows]))
-        return Chunk(chunk.X.double(), chunk.y.double())
 
     def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
         """The rows at these positions of the subset."""
