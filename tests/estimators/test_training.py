@@ -305,3 +305,11 @@ def test_so_far_is_for_callbacks(cls):
         with pytest.raises(InvalidInputError, match="while a fit runs"):
             model.so_far()
         model.fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
+@pytest.mark.parametrize(("rank", "draws"), [(6, 6), (25, 2), (60, 1)])
+def test_few_inducing_points_have_more_starts(rank, draws):
+    tried = SparseGP(rank, max_iter=20, random_state=0).fit(X, Y).trials_
+    assert {trial.name for trial in tried} == {"greedy", "kmeans", *(f"kmeans {i}" for i in range(2, draws + 1))}
+    assert tried[0].score == min(trial.score for trial in tried)

@@ -25,6 +25,9 @@ from certgp.training import Callback, Candidate, Stage
 from certgp.transforms import Identity
 
 _INITIAL_ROWS = 20_000  # k-means on 5,000 rows of protein ended at an objective of 1.1063 instead of 1.1047
+# Few points have many local optima and cheap fits, so they get more draws of k-means to start from. On protein (five
+# splits) six draws instead of one take the mean objective from 1.2335 to 1.2316 at rank 6, from 1.2151 to 1.2129 at 10.
+_MOST_DRAWS, _POINTS_IN_ALL = 6, 60
 _TRIAL_SHARE, _WARM_SHARE = 0.1, 0.1  # of max_iter: trial of a start, rest of the subsample; all rows get the rest
 
 
@@ -38,7 +41,8 @@ class SparseGP(PlannedRegressor):
     tolerance, max_rank : for ``rank="auto"``, as in ``MercerGP``
     inducing : where they start: "greedy" (pivoted Cholesky: the points that the others explain least), "kmeans", or an
         array (r, D) in the units of X. Points that are learned may have a better start in k-means, so "greedy" then
-        tries both on a subsample and keeps the one that predicts held-out rows better
+        tries both on a subsample, with several draws of k-means where points are few, and keeps the start that
+        predicts held-out rows best
     learn_inducing : move them during the fit
     jitter : part of the definition, Phi Phi' = K_xz (K_zz + jitter sf2 I)^-1 K_zx
     kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
@@ -142,8 +146,11 @@ class SparseGP(PlannedRegressor):
             return {"given": self._given_points(source.n_columns)}
         sample = source.sample(max(_INITIAL_ROWS, rank), rng)
         both = self.inducing == "greedy" and self.optimize and self.learn_inducing
-        methods = ("greedy", "kmeans") if both else (self.inducing,)
-        return {method: inducing_points(method, kernel, sample.X, rank, rng) for method in methods}
+        if not both:
+            return {self.inducing: inducing_points(self.inducing, kernel, sample.X, rank, rng)}
+        draws = min(_MOST_DRAWS, max(1, _POINTS_IN_ALL // rank))
+        methods = {"greedy": "greedy", "kmeans": "kmeans"} | {f"kmeans {i}": "kmeans" for i in range(2, draws + 1)}
+        return {name: inducing_points(method, kernel, sample.X, rank, rng) for name, method in methods.items()}
 
     def _given_points(self, n_columns: int) -> torch.Tensor:
         wanted = f"be one of {', '.join(INDUCING_METHODS)} or a finite array of shape (r, {n_columns})"
