@@ -90,7 +90,7 @@ class _Recorder:
             raise StopIteration
 
     def begin_anew(self) -> None:
-        """Another run of the optimiser follows: what the last one gained says nothing about it."""
+        """A run of the optimiser follows: what the one before gained says nothing about it."""
         self.settled, self._run_begins = False, len(self.iterations)
 
     def _gains_little(self) -> bool:
@@ -128,6 +128,7 @@ def minimise(
     options = {"maxcor": 50, "ftol": _NOTHING * tolerance, "gtol": gradient_tolerance, "maxls": 25}
 
     def run(values: Array, iterations: int) -> OptimizeResult:
+        recorder.begin_anew()
         return minimize(
             recorder.evaluate,
             values,
@@ -141,7 +142,6 @@ def minimise(
     result = run(start, max_iter)
     little = recorder.settled or _stuck(result) or "REDUCTION OF F" in str(result.message)
     if little and len(recorder.iterations) < max_iter and objective.sharpen():
-        recorder.begin_anew()
         result = run(result.x, max_iter - len(recorder.iterations))
     flat = _stuck(result)
     # a fresh start takes another first step where a parameter is unbounded; where all are bounded it repeats itself
