@@ -313,3 +313,13 @@ def test_few_inducing_points_have_more_starts(rank, draws):
     tried = SparseGP(rank, max_iter=20, random_state=0).fit(X, Y).trials_
     assert {trial.name for trial in tried} == {"greedy", "kmeans", *(f"kmeans {i}" for i in range(2, draws + 1))}
     assert tried[0].score == min(trial.score for trial in tried)
+
+
+@pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
+def test_the_likelihood_alone_may_keep_the_input_scales():
+    def names(**options):
+        return {trial.name for trial in small(MercerGP, max_iter=20, **options).fit(X, Y).trials_}
+
+    kept = {"all columns", "all columns, input scales kept"}
+    assert names(objective="marginal", variance="lowrank") == kept
+    assert names(objective="elbo") == names(objective="marginal", input_scale=1.0) == set()

@@ -29,7 +29,8 @@ number on it is typed by hand. "Paper" is what the paper prints, "ours" what thi
 the same section: means and, in parentheses, standard deviations over splits. The difference is ours minus the paper's,
 lower being better everywhere, and is also given in standard deviations: those over splits of both, and that of the
 paper's rounding, combined. **Bold with ✓** marks figures that are equal to the paper's at the precision of its print,
-or better."""
+or better; bold alone the same on data that differ from the paper's. Why some figures of the paper's protocol differ
+from the paper's is in [benchmarks](benchmarks.md#the-papers-protocol)."""
 
 
 def page(results: Results, pictures: Mapping[str, str]) -> str:
