@@ -77,6 +77,14 @@ def test_a_rank_tried_in_vain_loses_against_one_that_was_found():
     assert found[the("The rank that a theorem")].verdict == FAILS  # 12 were promised, 1,000 do not suffice
 
 
+def test_means_over_different_splits_are_not_compared():
+    rows = [row | {"splits": 2} if row["method"] not in ("DMGP", "DFGP") else row for row in made_up.deep()]
+    found = {claim.statement: claim.judge(results(table_deep=rows)).verdict for claim in CLAIMS}
+    assert found["DMGP and DFGP outperform all other methods in NLPD"] == NOT_RUN
+    assert found["Joint training beats two steps"] == NOT_RUN
+    assert found["The non-parametric DNN+M and DNN+F improve on the naive DNN+S"] == HOLDS
+
+
 def test_nothing_is_said_on_part_of_the_evidence():
     some = [row for row in made_up.linear() if row["variant"] == "certgp"]
     other_splits = [row | {"splits": 2} if row["method"] == "MGP" else row for row in made_up.linear()]
