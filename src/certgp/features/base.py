@@ -40,12 +40,13 @@ class FeatureMap(nn.Module, ABC):
         """Raw features (n, r) of X (n, d). The memory layout is the map's choice."""
 
     def mixing(self) -> Tensor | None:
-        """M (r, r) with Phi = basis(X) M, or None for the identity; a map that mixes says how in ``mixed`` too."""
+        """M (r, r) with Phi = basis(X) M, or None for the identity."""
         return None
 
     def mixed(self, raw: Tensor) -> Tensor:
         """Phi (n, r) of the raw features (n, r) of some rows."""
-        return raw
+        mixing = self.mixing()
+        return raw if mixing is None else raw @ mixing.to(raw.dtype)
 
     def forward(self, X: Tensor) -> Tensor:
         """Phi (n, r) of X (n, d)."""
