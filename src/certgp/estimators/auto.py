@@ -304,17 +304,22 @@ def _as_good(differences: NDArray[np.float64]) -> bool:
 
 
 def _divided(stages: Sequence[Stage], source: RowSource, share: float) -> tuple[list[Stage], list[Stage]]:
-    """The leading stages on a source, up to a share of their iterations, and what remains of all stages."""
+    """The leading stages on a source, up to a share of their iterations, and what remains of all stages.
+
+    A stage that begins with a change of the model (a new index set) is not cut, though it exceeds the share: an
+    optimiser that starts anew in its middle ends far behind (bike: test NLPD -2.2 instead of -2.6).
+    """
     leading = list(takewhile(lambda stage: stage.source is source, stages))
     budget = round(share * sum(stage.max_iter for stage in leading))
     now: list[Stage] = []
     later = list(stages)
     while later and budget > 0 and later[0].source is source:
         stage = later.pop(0)
-        now.append(replace(stage, max_iter=min(budget, stage.max_iter)))
-        if stage.max_iter > budget:
-            later.insert(0, Stage(source, stage.max_iter - budget))
-        budget -= now[-1].max_iter
+        length = stage.max_iter if stage.prepare is not None else min(budget, stage.max_iter)
+        now.append(replace(stage, max_iter=length))
+        if stage.max_iter > length:
+            later.insert(0, Stage(source, stage.max_iter - length))
+        budget -= length
     return now, later
 
 
