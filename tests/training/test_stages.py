@@ -69,3 +69,24 @@ def test_staged_and_direct_fits_agree_on_the_same_rows():
     direct = run_stages(direct_model, [Stage(rows, 60)], LocalEngine(), "elbo", BOUNDS)
     staged = run_stages(staged_model, [Stage(rows, 60), Stage(rows, 60)], LocalEngine(), "elbo", BOUNDS)
     assert staged.value <= direct.value + 1e-9
+
+
+def test_where_there_was_nothing_to_prepare_the_rest_is_one_run():
+    model, small, large = model_and_sources()
+    asked: list[str] = []
+
+    def answer(name: str, changed: bool | None) -> bool | None:
+        asked.append(name)
+        return changed
+
+    stages = [
+        Stage(small, 2, lambda: answer("first", False)),
+        Stage(large, 2, lambda: answer("second", None)),
+        Stage(large, 3, lambda: answer("third", False)),
+        Stage(large, 4, lambda: answer("fourth", True)),
+    ]
+    result = run_stages(model, stages, LocalEngine(), "elbo", BOUNDS)
+    assert asked == ["first", "second", "third"]
+    other, small, large = model_and_sources()
+    joined = [Stage(small, 2), Stage(large, 2), Stage(large, 7)]
+    assert run_stages(other, joined, LocalEngine(), "elbo", BOUNDS).value == result.value

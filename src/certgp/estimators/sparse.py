@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -15,19 +16,21 @@ from certgp.data import RowSource
 from certgp.errors import InvalidInputError
 from certgp.estimators.automatic_rank import AUTOMATIC
 from certgp.estimators.planned import Plan, PlannedRegressor, TrialRows
-from certgp.estimators.validation import check_choice, numbers, one_number, starting_values
+from certgp.estimators.validation import check_choice, check_engine, numbers, one_number, starting_values
 from certgp.features import NystromMap
 from certgp.features.inducing import INDUCING_METHODS, inducing_points
 from certgp.features.nystrom import DEFAULT_JITTER
 from certgp.gp import LowRankModel
+from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
 from certgp.kernels import Kernel
-from certgp.training import Callback, Candidate, Stage
+from certgp.training import Callback, Candidate, Stage, exchange_inducing_points
 from certgp.transforms import Identity
 
 _INITIAL_ROWS = 20_000  # k-means on 5,000 rows of protein ended at an objective of 1.1063 instead of 1.1047
 # Few points have many local optima and cheap fits, so they get more draws of k-means to start from. On protein (five
 # splits) six draws instead of one take the mean objective from 1.2335 to 1.2316 at rank 6, from 1.2151 to 1.2129 at 10.
 _MOST_DRAWS, _POINTS_IN_ALL = 6, 60
+_EXCHANGES = 4  # on all rows (measured: docs/benchmarks.md)
 _TRIAL_SHARE, _WARM_SHARE = 0.1, 0.1  # of max_iter: trial of a start, rest of the subsample; all rows get the rest
 
 
@@ -43,7 +46,8 @@ class SparseGP(PlannedRegressor):
         array (r, D) in the units of X. Points that are learned may have a better start in k-means, so "greedy" then
         tries both on a subsample, with several draws of k-means where points are few, and keeps the start that
         predicts held-out rows best
-    learn_inducing : move them during the fit
+    learn_inducing : move them during the fit: by gradients, and now and then those that are hardly missed go to rows
+        where they are worth more (unless they were given)
     jitter : part of the definition, Phi Phi' = K_xz (K_zz + jitter sf2 I)^-1 K_zx
     kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
     objective : "elbo" (a lower bound on the exact evidence) or "marginal"
@@ -133,10 +137,28 @@ class SparseGP(PlannedRegressor):
             scan = partial(self._starting_scale, model, source, rng)
             rounds = [[Stage(rows.learn, trial_share, scan)]] if trial_share else []
             if warm_share:
-                rounds.append([Stage(rows.learn, warm_share)])
-            rest = Stage(source, max_iter - trial_share - warm_share, None if rounds else scan)
-            candidates.append(Candidate(name, model, rounds, [rest]))
+                rounds.append([Stage(rows.learn, warm_share, partial(self._exchange, model, rows.learn, rng))])
+            left = max_iter - trial_share - warm_share
+            rest = self._last_stages(model, source, left, rng)
+            if not rounds:
+                rest[0] = replace(rest[0], prepare=scan)
+            candidates.append(Candidate(name, model, rounds, rest))
         return Plan.of(candidates, start)
+
+    def _last_stages(
+        self, model: LowRankModel, source: RowSource, max_iter: int, rng: np.random.Generator
+    ) -> list[Stage]:
+        """On all rows, each after points have been exchanged."""
+        parts = _EXCHANGES if max_iter >= _EXCHANGES else 1
+        lengths = [max_iter // parts + (i < max_iter % parts) for i in range(parts)]
+        return [Stage(source, length, partial(self._exchange, model, source, rng)) for length in lengths]
+
+    def _exchange(self, model: LowRankModel, source: RowSource, rng: np.random.Generator) -> bool:
+        """Did points move? Where gradients bring them to their places, none does."""
+        if not (self.learn_inducing and isinstance(self.inducing, str)):
+            return False
+        engine, bounds = check_engine(self.engine), DEFAULT_NOISE_RATIO_BOUNDS
+        return exchange_inducing_points(model, source, engine, self.objective, bounds, rng) > 0
 
     def _starting_points(
         self, source: RowSource, kernel: Kernel, rank: int, rng: np.random.Generator

@@ -43,10 +43,14 @@ class NystromMap(FeatureMap):
         kernel = self.kernel_family(self.log_length_scale.detach().exp())
         return NystromMap(kernel, self.inducing_points.detach()[:rank], jitter=self.jitter)
 
-    def _factor(self) -> Tensor:
-        """L (r, r), lower triangular, with L L' = K_zz + jitter I at unit signal variance."""
+    def prior(self) -> Tensor:
+        """K_zz + jitter I (r, r) at unit signal variance."""
         kzz = self.kernel(self.inducing_points, self.inducing_points)
-        return cholesky(kzz + self.jitter * eye_like(kzz), "K_zz + jitter I (raise jitter or lower rank)")
+        return kzz + self.jitter * eye_like(kzz)
+
+    def _factor(self) -> Tensor:
+        """L (r, r), lower triangular, with L L' = K_zz + jitter I."""
+        return cholesky(self.prior(), "K_zz + jitter I (raise jitter or lower rank)")
 
     def mixing(self) -> Tensor:
         """L'^-1 (r, r), upper triangular."""

@@ -3,6 +3,7 @@
 from certgp.gp.calibration import noise_scale
 from certgp.gp.evidence import EvidenceGradient, elbo, evidence_gradient, log_evidence, log_evidence_upper_bound
 from certgp.gp.exact import ExactProcess, exact_log_evidence
+from certgp.gp.exchange import BasisPool
 from certgp.gp.mixture import MixtureProcess, mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.gp.model import LowRankModel
 from certgp.gp.posterior import LowRankPosterior
@@ -12,6 +13,7 @@ from certgp.gp.selection import greedy_selection
 from certgp.gp.statistics import Statistics, feature_cotangent
 
 __all__ = [
+    "BasisPool",
     "Box",
     "EvidenceGradient",
     "ExactProcess",

@@ -17,11 +17,15 @@ from certgp.training.objective import LowRankObjective
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Prepare the model (choose its index set anew, say), then optimise on these rows."""
+    """Prepare the model (choose its index set anew, say), then optimise on these rows.
+
+    ``prepare`` may return False: there was nothing to change, nor will there be in the stages that follow on the same
+    rows, so they become one run with this one.
+    """
 
     source: RowSource
     max_iter: int
-    prepare: Callable[[], None] | None = None
+    prepare: Callable[[], bool | None] | None = None
 
 
 def run_stages(
@@ -44,9 +48,12 @@ def run_stages(
     budget = len(history) + sum(each.max_iter for each in stages)
     best: OptimisationResult | None = None
     best_state = model.snapshot()
-    for stage in stages:
-        if stage.prepare is not None:
-            stage.prepare()
+    waiting = list(stages)
+    while waiting:
+        stage = waiting.pop(0)
+        if stage.prepare is not None and stage.prepare() is False:
+            while waiting and waiting[0].source is stage.source:
+                stage = replace(stage, max_iter=stage.max_iter + waiting.pop(0).max_iter)
         target = LowRankObjective(model, stage.source, engine, objective, noise_bounds)
         result = minimise(
             target,

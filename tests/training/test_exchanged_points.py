@@ -1,0 +1,100 @@
+"""Moving inducing points to where they are worth more, between two optimiser runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from certgp import SparseGP
+from certgp.data import Chunk, ChunkSource
+from certgp.engines import LocalEngine
+from certgp.estimators import sparse as sparse_module
+from certgp.features import MercerMap, NystromMap
+from certgp.gp import LowRankModel
+from certgp.kernels import Gaussian
+from certgp.training import LowRankObjective, exchange_inducing_points
+from certgp.transforms import Identity
+
+BOUNDS = (1e-4, 1e4)
+
+
+def waves(rows: int = 600) -> tuple[torch.Tensor, torch.Tensor]:
+    X = torch.from_numpy(np.random.default_rng(0).uniform(-3.0, 3.0, (rows, 2)))
+    return X, torch.sin(4.0 * X[:, 0]) * torch.cos(3.0 * X[:, 1])
+
+
+X, Y = waves()
+SOURCE = ChunkSource(Chunk(X, Y))
+
+
+def crowded(rank: int = 30) -> LowRankModel:
+    """All points in one corner, a hundredth of what a gradient sees from the others."""
+    corner = torch.from_numpy(np.random.default_rng(1).uniform(2.0, 3.0, (rank, 2)))
+    return LowRankModel(Identity(2), NystromMap(Gaussian([0.5, 0.5]), corner))
+
+
+def exchange(model: LowRankModel, objective: str = "elbo", seed: int = 0) -> int:
+    return exchange_inducing_points(model, SOURCE, LocalEngine(), objective, BOUNDS, np.random.default_rng(seed))
+
+
+def objective_value(model: LowRankModel, objective: str) -> float:
+    target = LowRankObjective(model, SOURCE, LocalEngine(), objective, BOUNDS)
+    return target.evaluate(target.start())[0]
+
+
+@pytest.mark.parametrize("objective", ["elbo", "marginal"])
+def test_points_leave_the_corner_and_the_objective_improves(objective):
+    model = crowded()
+    before = objective_value(model, objective)
+    assert exchange(model, objective) > 10
+    assert objective_value(model, objective) < before - 0.01
+    assert (model.features.inducing_points < 2.0).any(1).sum() > 10
+
+
+def test_the_points_stay_trainable_and_as_many():
+    model = crowded()
+    points = model.features.inducing_points
+    exchange(model)
+    assert model.features.inducing_points is points
+    assert points.requires_grad
+    assert points.shape == (30, 2)
+
+
+def test_nothing_moves_where_nothing_is_gained():
+    model = crowded()
+    while exchange(model):
+        pass
+    before = model.features.inducing_points.detach().clone()
+    assert exchange(model) == 0
+    assert torch.equal(before, model.features.inducing_points)
+
+
+def test_the_rows_of_the_points_are_drawn_by_the_seed():
+    models = [crowded() for _ in range(2)]
+    for model in models:
+        exchange(model, seed=7)
+    assert torch.equal(models[0].features.inducing_points, models[1].features.inducing_points)
+
+
+def test_other_features_have_no_points():
+    model = LowRankModel(Identity(2), MercerMap(Gaussian([0.7, 2.0]), [1.0, 1.0], 15))
+    with pytest.raises(TypeError, match="inducing points"):
+        exchange(model)
+
+
+def test_a_sparse_gp_ends_better_than_without_exchanges(monkeypatch):
+    rows, target = X.numpy(), Y.numpy() + 0.1 * np.random.default_rng(2).standard_normal(len(Y))
+    fitted = SparseGP(rank=30, max_iter=120, random_state=0).fit(rows, target)
+    monkeypatch.setattr(sparse_module, "exchange_inducing_points", lambda *_: 0)
+    without = SparseGP(rank=30, max_iter=120, random_state=0).fit(rows, target)
+    assert fitted.history_.values[-1] < without.history_.values[-1] - 0.01
+
+
+@pytest.mark.parametrize("options", [{"learn_inducing": False}, {"inducing": X[:20].numpy()}])
+def test_points_the_user_fixed_or_gave_are_not_exchanged(options, monkeypatch):
+    def refuse(*_: object) -> int:
+        raise AssertionError("points were exchanged")
+
+    monkeypatch.setattr(sparse_module, "exchange_inducing_points", refuse)
+    SparseGP(rank=20, max_iter=20, random_state=0, **options).fit(X.numpy(), Y.numpy())
