@@ -30,7 +30,7 @@ _INITIAL_ROWS = 20_000  # k-means on 5,000 rows of protein ended at an objective
 # Few points have many local optima and cheap fits, so they get more draws of k-means to start from. On protein (five
 # splits) six draws instead of one take the mean objective from 1.2335 to 1.2316 at rank 6, from 1.2151 to 1.2129 at 10.
 _MOST_DRAWS, _POINTS_IN_ALL = 6, 60
-_EXCHANGES = 4  # on all rows (measured: docs/benchmarks.md)
+_EXCHANGES, _SETTLING = 4, 40  # on all rows; iterations that points need afterwards (measured: docs/benchmarks.md)
 _TRIAL_SHARE, _WARM_SHARE = 0.1, 0.1  # of max_iter: trial of a start, rest of the subsample; all rows get the rest
 
 
@@ -137,7 +137,8 @@ class SparseGP(PlannedRegressor):
             scan = partial(self._starting_scale, model, source, rng)
             rounds = [[Stage(rows.learn, trial_share, scan)]] if trial_share else []
             if warm_share:
-                rounds.append([Stage(rows.learn, warm_share, partial(self._exchange, model, rows.learn, rng))])
+                exchange = partial(self._exchange, model, rows.learn, rng) if warm_share >= _SETTLING else None
+                rounds.append([Stage(rows.learn, warm_share, exchange)])
             left = max_iter - trial_share - warm_share
             rest = self._last_stages(model, source, left, rng)
             if not rounds:
@@ -148,8 +149,10 @@ class SparseGP(PlannedRegressor):
     def _last_stages(
         self, model: LowRankModel, source: RowSource, max_iter: int, rng: np.random.Generator
     ) -> list[Stage]:
-        """On all rows, each after points have been exchanged."""
-        parts = _EXCHANGES if max_iter >= _EXCHANGES else 1
+        """On all rows, each after an exchange of points; where iterations are few, one without."""
+        parts = min(_EXCHANGES, max_iter // _SETTLING)
+        if parts == 0:
+            return [Stage(source, max_iter)]
         lengths = [max_iter // parts + (i < max_iter % parts) for i in range(parts)]
         return [Stage(source, length, partial(self._exchange, model, source, rng)) for length in lengths]
 
