@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
+import torch
 from estimator_cases import problem
 
 import certgp
 from certgp import AutoGP, FourierGP, MercerGP, SparseGP
+from certgp.data import Chunk, ChunkSource
 from certgp.errors import CertgpWarning, InvalidInputError, NotCertifiableError
-from certgp.estimators.auto import CANDIDATES, _Contender, _still_in_the_race, _winner
-from certgp.training import Trial
+from certgp.estimators.auto import CANDIDATES, _Contender, _divided, _still_in_the_race, _winner
+from certgp.training import Stage, Trial
 
 pytestmark = pytest.mark.filterwarnings("ignore::certgp.errors.CertgpWarning")
 
@@ -160,3 +163,16 @@ def test_bad_parameters_are_refused(parameters, words):
     X, y = problem(n=60)
     with pytest.raises(InvalidInputError, match=words):
         AutoGP(**{"rank": 5, **parameters}).fit(X, y)
+
+
+def test_a_run_that_follows_a_change_of_the_model_is_not_cut():
+    rows, others = (ChunkSource(Chunk(torch.zeros(1, 1), torch.zeros(1))) for _ in range(2))
+
+    def lengths(stages: Sequence[Stage], share: float) -> list[list[tuple[bool, int]]]:
+        return [[(each.source is rows, each.max_iter) for each in part] for part in _divided(stages, rows, share)]
+
+    plain = [Stage(rows, 100), Stage(others, 10)]
+    assert lengths(plain, 0.25) == [[(True, 25)], [(True, 75), (False, 10)]]
+    changed = [Stage(rows, 80, lambda: None), Stage(rows, 80, lambda: None), Stage(others, 10)]
+    assert lengths(changed, 0.25) == [[(True, 80)], [(True, 80), (False, 10)]]
+    assert lengths(changed, 1.0) == [[(True, 80), (True, 80)], [(False, 10)]]

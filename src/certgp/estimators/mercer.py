@@ -40,6 +40,7 @@ _FIRST_SHARE, _WARM_SHARE, _WARM_ROUNDS = (
     0.08,
     4,
 )  # of max_iter: start, rounds on the subsample; all rows get the rest
+_RUN = 84  # iterations on all rows between two choices of the index set; shorter runs end far behind (benchmarks.md)
 
 
 class MercerGP(PlannedRegressor):
@@ -198,7 +199,9 @@ class MercerGP(PlannedRegressor):
         first = Stage(rows.learn, round(_FIRST_SHARE * max_iter), partial(self._starting_scale, model, source, rng))
         rounds = [_worthwhile([first, again]), _worthwhile([again] * (_WARM_ROUNDS - 1))]
         left = max_iter - sum(stage.max_iter for stages in rounds for stage in stages)
-        last = [Stage(source, part, partial(choose, source)) for part in (left // 2, left - left // 2)]
+        parts = max(2, left // _RUN)
+        lengths = [left // parts + (i >= parts - left % parts) for i in range(parts)]
+        last = [Stage(source, length, partial(choose, source)) for length in lengths]
         return [stages for stages in rounds if stages], _worthwhile(last)
 
     def _choose_indices(self, model: LowRankModel, rank: int, rng: np.random.Generator, source: RowSource) -> None:
