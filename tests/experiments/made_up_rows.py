@@ -48,6 +48,8 @@ def deep(**nlpd: float) -> Rows:
             "paper_seconds": 121.0,
             "note": "",
         }
+        | {f"nlpd_split_{split}": value for split in range(5)}
+        | {f"seconds_split_{split}": 10.0 if method in ("DMGP", "DFGP") else 50.0 for split in range(5)}
         for method, value in figures.items()
     ]
 

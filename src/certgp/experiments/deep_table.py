@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from certgp.experiments.cells import Cell, Finished
 from certgp.experiments.comparison import grouped
-from certgp.experiments.deep_cells import QUICK_DATA, SPLITS, compute, deep_cell, published_metrics, row_of
+from certgp.experiments.deep_cells import METRICS, QUICK_DATA, SPLITS, compute, deep_cell, published_metrics, row_of
 from certgp.experiments.deep_methods import method_names
 from certgp.experiments.experiment import Experiment, Row
+from certgp.experiments.results import split_column
 
 DATA = ("elevators", "protein", "sarcos", "3droad")
 
@@ -31,7 +32,17 @@ def _rows(finished: Sequence[Finished]) -> Sequence[Row]:
 
 def _row(cells: list[Finished]) -> Row:
     data, method = str(cells[0]["data"]), str(cells[0]["method"])
-    return row_of({"data": data, "method": method}, cells, published_metrics(method, data))
+    return {**row_of({"data": data, "method": method}, cells, published_metrics(method, data)), **_by_split(cells)}
+
+
+def _by_split(cells: Sequence[Finished]) -> Row:
+    """Each split's figures, since methods run on different splits can be compared on those they share."""
+    found = {int(cell["split"]): cell for cell in cells}
+    return {
+        split_column(metric, split): found[split][metric] if split in found else None
+        for metric in METRICS
+        for split in SPLITS
+    }
 
 
 TABLE_DEEP = Experiment(

@@ -54,6 +54,18 @@ def number(row: Row, *keys: str) -> float | None:
     return None
 
 
+def split_column(metric: str, split: int) -> str:
+    """Name of the column that holds a metric on one split."""
+    return f"{metric}_split_{split}"
+
+
+def by_split(row: Row, metric: str) -> dict[int, float]:
+    """A metric on the splits that a row has."""
+    stem = split_column(metric, 0).removesuffix("0")
+    columns = [key for key in row if key.startswith(stem) and key.removeprefix(stem).isdigit()]
+    return {int(key.removeprefix(stem)): value for key in columns if (value := number(row, key)) is not None}
+
+
 def chosen_rows(rows: Iterable[Row], **conditions: object) -> list[Row]:
     """Rows that have these values in these columns."""
     return [row for row in rows if all(row.get(key) == value for key, value in conditions.items())]
