@@ -40,3 +40,9 @@ def test_panels_lines_and_legend(tmp_path):
     assert texts == ["SGPR", "FGP", "MGP", "certgp, defaults", "paper's text, run here", "printed in the paper"]
     save_figure(figure, tmp_path / "table.png")
     assert (tmp_path / "table.png").stat().st_size > 5_000
+
+
+def test_labels_of_ranks_do_not_run_into_each_other():
+    figure = draw([row("elevators", "certgp", "MGP", rank, 0.5, None) for rank in (6, 10, 50, 100, 200, 300)])
+    labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert labels == ["6", "10", "50", "100", "", "300"]

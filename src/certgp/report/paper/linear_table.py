@@ -23,6 +23,7 @@ _VARIANTS: dict[str, dict[str, Any]] = {
 _LABELS = {"certgp": "certgp, defaults", "paper": "paper's text, run here", "released": "released code's way, run here"}
 _PUBLISHED: dict[str, Any] = {"ls": "--", "marker": "o", "ms": 5, "mfc": "none", "lw": 0.8}
 _COLUMNS = 3
+_ROOM = 1.6  # ratio of two ranks whose labels do not touch in a third of the width
 
 
 def draw(rows: Sequence[Row]) -> Figure:
@@ -55,7 +56,7 @@ def _panel(axes: Axes, rows: Sequence[Row]) -> None:
             points = sorted((int(row["rank"]), float(row["mean"])) for row in mine if row["variant"] == variant)
             axes.plot([rank for rank, _ in points], [value for _, value in points], color=colour, **look)
     axes.set_xscale("log")
-    axes.set_xticks(ranks, [str(rank) for rank in ranks])
+    axes.set_xticks(ranks, _labels(ranks))
     axes.minorticks_off()
 
 
@@ -64,3 +65,12 @@ def _legend(rows: Sequence[Row]) -> list[Line2D]:
     methods = [Line2D([], [], color=colour, lw=2, label=method) for method, colour in _COLOURS.items()]
     ours = [Line2D([], [], color=BLACK, label=_LABELS[variant], **_VARIANTS[variant]) for variant in present]
     return [*methods, *ours, Line2D([], [], color=BLACK, label="printed in the paper", **_PUBLISHED)]
+
+
+def _labels(ranks: Sequence[int]) -> list[str]:
+    """Ranks as text; one that the next would run into is left out."""
+    following = [*ranks[1:], None]
+    return [
+        str(rank) if after is None or after >= _ROOM * rank else ""
+        for rank, after in zip(ranks, following, strict=True)
+    ]
