@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from torch import Tensor, nn
 
+from certgp.data import RowSource
+from certgp.engines import LocalEngine
 from certgp.features import FeatureMap, MercerMap
 from certgp.gp import LowRankModel, Statistics
 from certgp.kernels import Gaussian, Kernel, Matern12, Matern32, Matern52
+from certgp.training import LowRankObjective
 from certgp.transforms import Identity
 
 Array = NDArray[np.float64]
@@ -133,3 +136,9 @@ def standard_errors(values: Iterable[float]) -> tuple[float, float]:
     """Mean and its standard error."""
     a = np.fromiter(values, dtype=np.float64)
     return float(a.mean()), float(a.std(ddof=1) / np.sqrt(a.size))
+
+
+def objective_value(model: LowRankModel, source: RowSource, objective: str, bounds: tuple[float, float]) -> float:
+    """What an optimiser sees at the model's present parameters, per row."""
+    target = LowRankObjective(model, source, LocalEngine(), objective, bounds)
+    return target.evaluate(target.start())[0]
