@@ -47,8 +47,13 @@ def test_both_tables_show_the_same_cells_important_ones_first():
     assert cells == TABLE_RMSE.cells(False)
     assert len({cell.name for cell in cells}) == len(cells)
     counts = Counter(cell.settings["variant"] for cell in cells)
-    assert counts == {"certgp": (6 * 5 + 2) * 3 * 6, "paper": 2 * 3 * (4 * 5 + 2 * 2), "released": 2 * 4 * (5 + 2)}
-    first = [cell.settings for cell in cells[:60]]
+    assert counts == {
+        "certgp": (6 * 5 + 2) * 3 * 6,
+        "likelihood": 2 * 6 * 5,
+        "paper": 2 * 3 * (4 * 5 + 2 * 2),
+        "released": 2 * 4 * (5 + 2),
+    }
+    first = [cell.settings for cell in cells[:70]]
     assert {settings["data"] for settings in first} == {"elevators", "protein"}
     assert {settings["rank"] for settings in first} == {6}
     assert cells[-1].settings["data"] == "3droad"
@@ -82,6 +87,13 @@ def test_rows_keep_variants_apart_and_name_other_data():
         ("sarcos", "certgp"),
     ]
     assert "test file" in rows[2]["note"]
+
+
+def test_the_likelihood_is_another_objective_of_the_same_estimator(small_data):
+    settings = {"data": "yacht", "method": "MGP", "rank": 6, "split": 0, "budget": "quick"}
+    ours, papers = (TABLE_NLPD.compute({"variant": variant, **settings}) for variant in ("certgp", "likelihood"))
+    assert ours["nlpd"] != papers["nlpd"]
+    assert papers["nlpd"] < 1.5
 
 
 def test_missing_data_say_how_to_get_them(tmp_path, monkeypatch):

@@ -17,10 +17,16 @@ _COLOURS = {"SGPR": BLUE, "FGP": VERMILION, "MGP": GREEN}
 # line and marker of each variant of ours
 _VARIANTS: dict[str, dict[str, Any]] = {
     "certgp": {"ls": "-", "marker": "o", "ms": 4},
+    "likelihood": {"ls": "-", "marker": "^", "ms": 4, "lw": 0.9},
     "paper": {"ls": "-.", "marker": "s", "ms": 3.5, "lw": 0.9},
     "released": {"ls": ":", "marker": "x", "ms": 4, "lw": 0.9},
 }
-_LABELS = {"certgp": "certgp, defaults", "paper": "paper's text, run here", "released": "released code's way, run here"}
+_LABELS = {
+    "certgp": "certgp, defaults",
+    "likelihood": "certgp, paper's likelihood",
+    "paper": "paper's text, run here",
+    "released": "released code's way, run here",
+}
 _PUBLISHED: dict[str, Any] = {"ls": "--", "marker": "o", "ms": 5, "mfc": "none", "lw": 0.8}
 _COLUMNS = 3
 _ROOM = 1.6  # ratio of two ranks whose labels do not touch in a third of the width
