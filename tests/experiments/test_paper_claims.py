@@ -85,7 +85,7 @@ def test_methods_are_compared_on_the_splits_they_share():
     found = verdicts(results(table_deep=rows))
     beaten = found[the("DMGP and DFGP outperform all other methods in NLPD")]
     assert beaten.verdict == FAILS
-    assert beaten.evidence == "elevators: DMGP 0.430, DFGP 0.350, best other SGPR+ 0.420"
+    assert beaten.evidence == "elevators: DMGP 0.430, DFGP 0.350, best other SGPR+ 0.420 (2 splits)"
     assert found[the("Joint training beats two steps")].verdict == FAILS
     nothing_shared = [row | (missing if row["method"] == "DMGP" else dict.fromkeys(hard)) for row in made_up.deep()]
     found = verdicts(results(table_deep=nothing_shared))

@@ -11,7 +11,7 @@ from certgp.data import Chunk, ChunkSource
 from certgp.engines import LocalEngine
 from certgp.estimators import sparse as sparse_module
 from certgp.features import MercerMap, NystromMap
-from certgp.gp import LowRankModel
+from certgp.gp import BasisPool, LowRankModel
 from certgp.kernels import Gaussian
 from certgp.training import exchange_inducing_points
 from certgp.transforms import Identity
@@ -91,10 +91,33 @@ def test_a_sparse_gp_ends_better_than_without_exchanges(monkeypatch):
     assert fitted.history_.values[-1] < without.history_.values[-1] - 0.01
 
 
-@pytest.mark.parametrize("options", [{"learn_inducing": False}, {"inducing": X[:20].numpy()}])
-def test_points_the_user_fixed_or_gave_are_not_exchanged(options, monkeypatch):
-    def refuse(*_: object) -> int:
-        raise AssertionError("points were exchanged")
+@pytest.mark.parametrize(
+    ("options", "exchanged"), [({}, True), ({"learn_inducing": False}, False), ({"inducing": X[:20].numpy()}, False)]
+)
+def test_points_the_user_fixed_or_gave_are_not_exchanged(options, exchanged, monkeypatch):
+    calls: list[int] = []
+    monkeypatch.setattr(sparse_module, "exchange_inducing_points", lambda *_: calls.append(1) or 0)
+    SparseGP(rank=20, max_iter=60, random_state=0, **options).fit(X.numpy(), Y.numpy())
+    assert bool(calls) == exchanged
 
-    monkeypatch.setattr(sparse_module, "exchange_inducing_points", refuse)
-    SparseGP(rank=20, max_iter=20, random_state=0, **options).fit(X.numpy(), Y.numpy())
+
+def test_an_exchange_that_gains_by_rounding_only_is_undone(monkeypatch):
+    """Where the pool promises a gain that the rows do not confirm, the points stay."""
+    model = crowded()
+    while exchange(model):
+        pass
+    before = model.features.inducing_points.detach().clone()
+    worse = np.arange(30)
+    worse[:20] = 30 + np.arange(20)  # newcomers at random in the place of points that serve
+    monkeypatch.setattr(BasisPool, "exchanged", lambda *_: worse)
+    assert exchange(model) == 0
+    assert torch.equal(before, model.features.inducing_points)
+
+
+def test_single_precision_rows_are_judged_in_double():
+    """AutoGP(dtype="mixed") has a subsample in float32."""
+    single = ChunkSource(Chunk(X.float(), Y.float()))
+    model = crowded()
+    moved = exchange_inducing_points(model, single, LocalEngine(), "elbo", BOUNDS, np.random.default_rng(0))
+    assert moved > 10
+    assert model.features.inducing_points.dtype == torch.float64

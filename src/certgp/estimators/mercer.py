@@ -204,12 +204,14 @@ class MercerGP(PlannedRegressor):
         last = [Stage(source, length, partial(choose, source)) for length in lengths]
         return [stages for stages in rounds if stages], _worthwhile(last)
 
-    def _choose_indices(self, model: LowRankModel, rank: int, rng: np.random.Generator, source: RowSource) -> None:
+    def _choose_indices(self, model: LowRankModel, rank: int, rng: np.random.Generator, source: RowSource) -> bool:
+        """Choose the index set at the present parameters; False for sets that do not depend on them."""
         if self.index_set == "greedy":
             engine = check_engine(self.engine)
             reselect_indices(model, rank, source, engine, self.objective, DEFAULT_NOISE_RATIO_BOUNDS, rng)
         elif isinstance(model.features, MercerMap):
             model.features.choose_indices(rank)
+        return self.index_set in ("greedy", "optimal")
 
     def _projected_dimensions(self, n_columns: int) -> list[int]:
         """The dimensions to try; none where all columns are used as they are."""

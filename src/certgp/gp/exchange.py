@@ -11,7 +11,7 @@ from torch import Tensor
 
 from certgp.errors import NotPositiveDefiniteError
 from certgp.gp.statistics import Statistics
-from certgp.linalg import cholesky
+from certgp.linalg import cholesky, solve_lower, solve_lower_transposed
 
 _LEAST_NEW = 1e-5  # prior variance that the set leaves to a newcomer; below, rounding would decide
 
@@ -39,26 +39,36 @@ class BasisPool:
 
     def losses(self, chosen: Tensor) -> Tensor:
         """What the objective, twice, loses with each function of a set (r,)."""
-        K_inverse, T_inverse = _inverse(_block(self.K, chosen)), _inverse(_block(self.T, chosen))
-        weights = T_inverse @ self.b[chosen]
-        k, t = K_inverse.diagonal(), T_inverse.diagonal()
-        trace = (K_inverse @ _block(self.C, chosen) @ K_inverse).diagonal() / k
+        K_factor, T_factor = self._factors(chosen)
+        K_inverse = torch.cholesky_inverse(K_factor)
+        k, t = K_inverse.diagonal(), torch.cholesky_inverse(T_factor).diagonal()
+        weights = torch.cholesky_solve(self.b[chosen, None], T_factor)[:, 0]
+        trace = ((K_inverse @ _block(self.C, chosen)) * K_inverse).sum(1) / k
         return weights.square() / (t * self.s2) + torch.log(t * self.g / k) + self.weight * trace
 
     def gains(self, chosen: Tensor) -> Tensor:
-        """What the objective, twice, gains from each function of the pool (m,); -inf for those that bring nothing."""
-        K_inverse, T_inverse = _inverse(_block(self.K, chosen)), _inverse(_block(self.T, chosen))
-        K_rows, T_rows, C_rows = self.K[chosen], self.T[chosen], self.C[chosen]
-        explained = K_inverse @ K_rows
-        k = self.K.diagonal() - (K_rows * explained).sum(0)
-        t = self.T.diagonal() - (T_rows * (T_inverse @ T_rows)).sum(0)
-        residual = self.b - T_rows.mT @ (T_inverse @ self.b[chosen])
-        trace = self.C.diagonal() + (explained * (_block(self.C, chosen) @ explained - 2.0 * C_rows)).sum(0)
-        useless = k < _LEAST_NEW * self.K.diagonal()
+        """What the objective, twice, gains from each function of the pool (m,); -inf for those that bring nothing, or
+        so little that rounding hides it.
+
+        Schur complements by triangular solves: with explicit inverses they are noise where T is ill-conditioned.
+        """
+        K_factor, T_factor = self._factors(chosen)
+        K_part, T_part = solve_lower(K_factor, self.K[chosen]), solve_lower(T_factor, self.T[chosen])
+        k = self.K.diagonal() - K_part.square().sum(0)
+        t = self.T.diagonal() - T_part.square().sum(0)
+        residual = self.b - T_part.mT @ solve_lower(T_factor, self.b[chosen])
+        explained = solve_lower_transposed(K_factor, K_part)
+        trace = self.C.diagonal() + (explained * (_block(self.C, chosen) @ explained - 2.0 * self.C[chosen])).sum(0)
+        useless = (k < _LEAST_NEW * self.K.diagonal()) | ~(t >= 0.5 * self.g * k)  # exactly, t >= g k
         useless[chosen] = True
         k, t = k.masked_fill(useless, 1.0), t.masked_fill(useless, 1.0)
-        found = residual.square() / (t * self.s2) - torch.log(t / (k * self.g)) + self.weight * trace / k
+        found = residual.square() / (t * self.s2) - torch.log(t / (k * self.g)) + self.weight * trace.clamp_min(0.0) / k
         return found.masked_fill(useless, -math.inf)
+
+    def _factors(self, chosen: Tensor) -> tuple[Tensor, Tensor]:
+        """Lower Cholesky factors of K_SS and T."""
+        what = "a block of the pool of basis functions"
+        return cholesky(_block(self.K, chosen), what), cholesky(_block(self.T, chosen), what)
 
     def exchanged(self, chosen: NDArray[np.int64], least_gain: float, most: int) -> NDArray[np.int64]:
         """The set after at most ``most`` exchanges, each of the function that is missed least for the one that gains
@@ -81,7 +91,3 @@ class BasisPool:
 
 def _block(matrix: Tensor, chosen: Tensor) -> Tensor:
     return matrix[chosen][:, chosen]
-
-
-def _inverse(matrix: Tensor) -> Tensor:
-    return torch.cholesky_inverse(cholesky(matrix, "a block of the pool of basis functions"))

@@ -155,7 +155,7 @@ def minimise(
         objective.evaluate(result.x)  # where there is an error to show, this shows it
         reason = "the objective is not a finite number where the fit starts; give other starting values"
         return OptimisationResult(result.x, float("nan"), 0, False, reason, False, History())
-    converged, reason = _verdict(result, recorder, budget or max_iter, tolerance, flat)
+    converged, reason = _verdict(result, recorder, max_iter, budget or max_iter, tolerance, flat)
     history = History(tuple(recorder.iterations))
     return OptimisationResult(result.x, value, len(history), converged, reason, recorder.stopped_by_callback, history)
 
@@ -166,13 +166,14 @@ def _stuck(result: OptimizeResult) -> bool:
 
 
 def _verdict(
-    result: OptimizeResult, recorder: _Recorder, budget: int, tolerance: float, flat: bool
+    result: OptimizeResult, recorder: _Recorder, max_iter: int, budget: int, tolerance: float, flat: bool
 ) -> tuple[bool, str]:
     message = str(result.message)
     if recorder.stopped_by_callback:
         return False, "a callback stopped the fit"
     if result.status == 1:
-        return False, f"max_iter={budget} iterations were used up; raise max_iter for a better fit"
+        share = "" if recorder.offset + len(recorder.iterations) >= budget else f"the {max_iter} of this run, of "
+        return False, f"{share}max_iter={budget} iterations were used up; raise max_iter for a better fit"
     norm = float(np.linalg.norm(result.jac))
     if flat and norm <= _SMALL_GRADIENT:
         return True, f"no better point is found: the objective is flat here to rounding (gradient {norm:.1e})"

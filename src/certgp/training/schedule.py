@@ -19,8 +19,8 @@ from certgp.training.objective import LowRankObjective
 class Stage:
     """Prepare the model (choose its index set anew, say), then optimise on these rows.
 
-    ``prepare`` may return False: there was nothing to change, nor will there be in the stages that follow on the same
-    rows, so they become one run with this one.
+    ``prepare`` may return False: there was nothing to change and no change is expected in the stages that follow on
+    the same rows, so they become one run with this one.
     """
 
     source: RowSource

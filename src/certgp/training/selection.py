@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from certgp.data import ChunkSource, RowSource
-from certgp.engines import Engine
+from certgp.engines import Engine, one_thread_below
 from certgp.features import MercerMap, NystromMap, optimal_indices
 from certgp.gp import BasisPool, LowRankModel, NoiseRatioBounds, greedy_selection, profile_evidence
 from certgp.training.objective import fold_feature_statistics, fold_statistics
@@ -15,7 +15,7 @@ _POOL_ROWS = 10_000
 _POOL_FACTOR = {"elbo": 3, "marginal": 10}  # pool size in multiples of the rank (measured: docs/benchmarks.md)
 _LARGEST_POOL = 2_000
 _EXCHANGE_ROWS, _NEWCOMERS = 20_000, 1_000  # rows on which exchanges are judged, rows that may become inducing points
-_LEAST_GAIN = 1e-6  # per row: what an exchange must bring
+_LEAST_GAIN, _MOST_EXCHANGES = 1e-6, 50  # what one must bring per row; at a time, so that a large rank costs no hour
 
 
 @torch.no_grad()
@@ -62,14 +62,21 @@ def exchange_inducing_points(
     features = model.features
     if not isinstance(features, NystromMap):
         raise TypeError("only Nystrom features have inducing points")
-    rows = source if source.n_rows <= _EXCHANGE_ROWS else ChunkSource(source.sample(_EXCHANGE_ROWS, rng))
+    rows = ChunkSource(source.sample(min(_EXCHANGE_ROWS, source.n_rows), rng))  # in float64 whatever the source's type
     current = profile_evidence(fold_feature_statistics(model, rows, engine), objective, noise_bounds)
-    newcomers = model.transform(source.sample(_NEWCOMERS, rng).X.double())
+    newcomers = model.transform(source.sample(_NEWCOMERS, rng).X)
     points = torch.cat([features.inducing_points, newcomers])
     everyone = NystromMap(features.kernel, points, jitter=features.jitter)
     statistics = fold_statistics(LowRankModel(model.transform, everyone), rows, engine)
-    pool = BasisPool(statistics, everyone.prior(), current.signal_variance, current.noise_variance, objective)
     before = np.arange(features.rank)
-    after = pool.exchanged(before, _LEAST_GAIN * rows.n_rows, features.rank)
+    with one_thread_below(features.rank):
+        pool = BasisPool(statistics, everyone.prior(), current.signal_variance, current.noise_variance, objective)
+        after = pool.exchanged(before, _LEAST_GAIN * rows.n_rows, min(features.rank, _MOST_EXCHANGES))
     features.inducing_points.copy_(points[torch.from_numpy(after)])
+    if (
+        not profile_evidence(fold_feature_statistics(model, rows, engine), objective, noise_bounds).value
+        < current.value
+    ):
+        features.inducing_points.copy_(points[: features.rank])  # the gain was rounding
+        return 0
     return int((after != before).sum())
