@@ -113,6 +113,8 @@ class Recorder:
         error = self.job.y_test - np.asarray(mean, dtype=np.float64)
         variance = np.asarray(variance, dtype=np.float64)
         wall, cpu = self.elapsed() + (0.0 if charge is None else charge)
+        if self.trace:  # a charge that was larger for the point before must not make this one earlier
+            wall, cpu = max(wall, self.trace[-1].seconds), max(cpu, self.trace[-1].cpu_seconds)
         nlpd = float(np.mean(0.5 * (np.log(2.0 * np.pi * variance) + error**2 / variance)))
         point = Point(float(wall), float(cpu), nlpd, float(np.sqrt(np.mean(error**2))), objective)
         self.trace.append(point)

@@ -131,6 +131,18 @@ def test_the_clock_stands_still_while_paused(job, monkeypatch):
     assert recorder.trace == [Point(2.5, 3.25, pytest.approx(0.5 * np.log(2 * np.pi)), 0.0, 1.5)]
 
 
+def test_a_large_charge_does_not_overtake_the_next_point(job, monkeypatch):
+    now = [np.zeros(2)]
+    monkeypatch.setattr("peers.protocol._now", lambda: now[0])
+    recorder = Recorder(job)
+    recorder.start()
+    now[0] = np.full(2, 2.0)
+    recorder.add(job.y_test, np.ones(20), None, charge=np.array([0.5, 0.6]))
+    now[0] = np.full(2, 2.2)
+    recorder.add(job.y_test, np.ones(20), None, charge=np.array([0.1, 0.1]))
+    assert [(point.seconds, point.cpu_seconds) for point in recorder.trace] == [(2.5, 2.6), (2.5, 2.6)]
+
+
 def test_points_come_as_training_time_grows(job, monkeypatch):
     now = [np.zeros(2)]
     monkeypatch.setattr("peers.protocol._now", lambda: now[0])
