@@ -9,7 +9,7 @@ from certgp.engines import LocalEngine
 from certgp.features import MercerMap
 from certgp.gp import LowRankModel
 from certgp.kernels import Gaussian
-from certgp.training import LowRankObjective, Stage, run_stages
+from certgp.training import LowRankObjective, Stage, even_parts, run_stages
 from certgp.transforms import Identity
 from helpers import random_inputs, random_target
 
@@ -90,3 +90,10 @@ def test_where_there_was_nothing_to_prepare_the_rest_is_one_run():
     other, small, large = model_and_sources()
     joined = [Stage(small, 2), Stage(large, 2), Stage(large, 7)]
     assert run_stages(other, joined, LocalEngine(), "elbo", BOUNDS).value == result.value
+
+
+def test_iterations_are_divided_evenly_and_none_is_lost():
+    assert even_parts(168, 2) == [84, 84]
+    assert even_parts(9, 2) == [4, 5]
+    assert even_parts(11, 4) == [2, 3, 3, 3]
+    assert even_parts(1, 2) == [0, 1]

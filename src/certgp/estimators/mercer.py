@@ -21,7 +21,7 @@ from certgp.features.mercer import INDEX_SETS
 from certgp.gp import LowRankModel
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
 from certgp.kernels import Kernel
-from certgp.training import Callback, Candidate, Stage, reselect_indices
+from certgp.training import Callback, Candidate, Stage, even_parts, reselect_indices
 from certgp.transforms import (
     Identity,
     Projection,
@@ -199,8 +199,7 @@ class MercerGP(PlannedRegressor):
         first = Stage(rows.learn, round(_FIRST_SHARE * max_iter), partial(self._starting_scale, model, source, rng))
         rounds = [_worthwhile([first, again]), _worthwhile([again] * (_WARM_ROUNDS - 1))]
         left = max_iter - sum(stage.max_iter for stages in rounds for stage in stages)
-        parts = max(2, left // _RUN)
-        lengths = [left // parts + (i >= parts - left % parts) for i in range(parts)]
+        lengths = even_parts(left, max(2, left // _RUN))
         last = [Stage(source, length, partial(choose, source)) for length in lengths]
         return [stages for stages in rounds if stages], _worthwhile(last)
 

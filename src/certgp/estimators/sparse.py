@@ -23,7 +23,7 @@ from certgp.features.nystrom import DEFAULT_JITTER
 from certgp.gp import LowRankModel
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
 from certgp.kernels import Kernel
-from certgp.training import Callback, Candidate, Stage, exchange_inducing_points
+from certgp.training import Callback, Candidate, Stage, even_parts, exchange_inducing_points
 from certgp.transforms import Identity
 
 _INITIAL_ROWS = 20_000  # k-means on 5,000 rows of protein ended at an objective of 1.1063 instead of 1.1047
@@ -153,8 +153,8 @@ class SparseGP(PlannedRegressor):
         parts = min(_EXCHANGES, max_iter // _SETTLING)
         if parts == 0:
             return [Stage(source, max_iter)]
-        lengths = [max_iter // parts + (i < max_iter % parts) for i in range(parts)]
-        return [Stage(source, length, partial(self._exchange, model, source, rng)) for length in lengths]
+        exchange = partial(self._exchange, model, source, rng)
+        return [Stage(source, length, exchange) for length in even_parts(max_iter, parts)]
 
     def _exchange(self, model: LowRankModel, source: RowSource, rng: np.random.Generator) -> bool:
         """Did points move? Where gradients bring them to their places, none does."""

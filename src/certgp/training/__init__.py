@@ -5,7 +5,7 @@ from certgp.training.history import Callback, History, Iteration
 from certgp.training.lbfgs import OptimisationResult, minimise
 from certgp.training.objective import ExactObjective, LowRankObjective, Objective
 from certgp.training.parameters import ParameterVector
-from certgp.training.schedule import Stage, run_stages
+from certgp.training.schedule import Stage, even_parts, run_stages
 from certgp.training.selection import exchange_inducing_points, reselect_indices
 from certgp.training.start import choose_exact_starting_scale, choose_starting_scale
 from certgp.training.trials import Candidate, Trial, TrialsResult, try_candidates
@@ -26,6 +26,7 @@ __all__ = [
     "TrialsResult",
     "choose_exact_starting_scale",
     "choose_starting_scale",
+    "even_parts",
     "exchange_inducing_points",
     "minimise",
     "reselect_indices",

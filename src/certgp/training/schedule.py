@@ -28,6 +28,11 @@ class Stage:
     prepare: Callable[[], bool | None] | None = None
 
 
+def even_parts(total: int, parts: int) -> list[int]:
+    """Iterations divided among runs as evenly as they can be; the later runs get what is over."""
+    return [(total + i) // parts for i in range(parts)]
+
+
 def run_stages(
     model: LowRankModel,
     stages: Sequence[Stage],

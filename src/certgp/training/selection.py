@@ -8,7 +8,7 @@ import torch
 from certgp.data import ChunkSource, RowSource
 from certgp.engines import Engine, one_thread_below
 from certgp.features import MercerMap, NystromMap, optimal_indices
-from certgp.gp import BasisPool, LowRankModel, NoiseRatioBounds, greedy_selection, profile_evidence
+from certgp.gp import BasisPool, LowRankModel, NoiseRatioBounds, Profile, greedy_selection, profile_evidence
 from certgp.training.objective import fold_feature_statistics, fold_statistics
 
 _POOL_ROWS = 10_000
@@ -36,7 +36,7 @@ def reselect_indices(
     if not isinstance(features, MercerMap):
         raise TypeError("only Mercer features have an index set")
     rows = source if source.n_rows <= _POOL_ROWS else ChunkSource(source.sample(_POOL_ROWS, rng))
-    current = profile_evidence(fold_feature_statistics(model, rows, engine), objective, noise_bounds)
+    current = _profile(model, rows, engine, objective, noise_bounds)
     size = max(rank, min(_POOL_FACTOR[objective] * rank, _LARGEST_POOL))
     candidates = optimal_indices(features.expansion.ratio.numpy(), size)
     features.set_indices(candidates)
@@ -63,7 +63,7 @@ def exchange_inducing_points(
     if not isinstance(features, NystromMap):
         raise TypeError("only Nystrom features have inducing points")
     rows = ChunkSource(source.sample(min(_EXCHANGE_ROWS, source.n_rows), rng))  # in float64 whatever the source's type
-    current = profile_evidence(fold_feature_statistics(model, rows, engine), objective, noise_bounds)
+    current = _profile(model, rows, engine, objective, noise_bounds)
     newcomers = model.transform(source.sample(_NEWCOMERS, rng).X)
     points = torch.cat([features.inducing_points, newcomers])
     everyone = NystromMap(features.kernel, points, jitter=features.jitter)
@@ -73,10 +73,15 @@ def exchange_inducing_points(
         pool = BasisPool(statistics, everyone.prior(), current.signal_variance, current.noise_variance, objective)
         after = pool.exchanged(before, _LEAST_GAIN * rows.n_rows, min(features.rank, _MOST_EXCHANGES))
     features.inducing_points.copy_(points[torch.from_numpy(after)])
-    if (
-        not profile_evidence(fold_feature_statistics(model, rows, engine), objective, noise_bounds).value
-        < current.value
-    ):
+    moved = _profile(model, rows, engine, objective, noise_bounds)
+    if not moved.value < current.value:
         features.inducing_points.copy_(points[: features.rank])  # the gain was rounding
         return 0
     return int((after != before).sum())
+
+
+def _profile(
+    model: LowRankModel, rows: RowSource, engine: Engine, objective: str, noise_bounds: NoiseRatioBounds
+) -> Profile:
+    """The objective on some rows at the best variances."""
+    return profile_evidence(fold_feature_statistics(model, rows, engine), objective, noise_bounds)
