@@ -106,7 +106,8 @@ def test_budgets():
     assert [build(name, 5_000, 0).grid for name in ("DKL", "DKL+")] == [5_000, 10_000]
     network = build("RFEDGP", 5_000, 0)
     assert (tuple(network.widths), network.samples, network.prediction_samples) == ((3, 3), 20, 100)
-    assert build_at("DMGP", 3, 8, 0).rank == 512
+    box = build_at("DMGP", 3, 8, 0).get_params()
+    assert (box["rank"], box["index_set"], box["variance"], box["embedding"]) == (512, "box", "lowrank", 3)
     assert build_at("DFGP", 3, 8, 0).rank == 16
 
 

@@ -77,7 +77,7 @@ def test_draws_do_not_come_in_blocks_of_one_member():
     assert 0.45 < float((far[1:] != far[:-1]).double().mean()) < 0.55
 
 
-@pytest.mark.parametrize("true_scale", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("true_scale", [0.5, 1.0, 3.0, 40.0])
 def test_noise_scale_recovers_the_scatter(true_scale):
     rng = np.random.default_rng(0)
     latent, noise = rng.uniform(0.05, 0.2, 20_000), 0.3
@@ -90,5 +90,6 @@ def test_noise_scale_lowers_the_nlpd_and_stays_bounded():
     rng = np.random.default_rng(1)
     y, mean, latent = 30.0 * rng.standard_normal(50), np.zeros(50), np.full(50, 0.01)
     k = noise_scale(y, mean, latent, 0.1)
-    assert k == pytest.approx(np.exp(1.5), rel=1e-3)
+    assert k == pytest.approx(1_000.0, rel=1e-3)
+    assert noise_scale(0.01 * y / 30.0, mean, latent, 0.1) == pytest.approx(np.exp(-1.5), rel=1e-3)
     assert gaussian_nlpd(y, mean, latent + k * 0.1) < gaussian_nlpd(y, mean, latent + 0.1)
