@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
 from certgp.errors import NotPositiveDefiniteError
 
+UNIT_ROUNDOFF = 2.0**-53  # of float64
 _PANEL = 80  # rows of the symmetric product made at a time
 
 
@@ -66,3 +69,22 @@ def gram(features: Tensor) -> Tensor:
         product[start:stop, start:] = (columns[start:stop] @ columns[start:].mT).to(torch.float64)
     # one triangle decides: on some processors a'b and b'a differ in the last bit
     return product.triu() + product.triu(1).mT
+
+
+def solve_rounding(L: Tensor, entries: float, jitter: float) -> float:
+    r"""A bound on how far |L^-1 k|^2 <= 1 as computed may be above k'(K + jitter I)^-1 k.  [Higham 2002, 8.1, 10.1]
+
+    L (r, r) is the computed factor of K + jitter I, and entries of K and k err by at most ``entries``. The solve moves
+    L^-1 k by at most d = r u | |L^-1| |L| | + entries | |L^-1| 1 |, that is its square by 2 d + d^2. The factor belongs
+    to K + jitter I + E with |E| <= r entries + r (r + 1) u; what the jitter does not cover of it, |L^-1|^2 amplifies.
+    """
+    r = L.shape[0]
+    inverse = solve_lower(L, eye_like(L)).abs()
+    moved = r * UNIT_ROUNDOFF * _norm_bound(inverse @ L.abs()) + entries * float(inverse.sum(1).norm())
+    uncovered = max(0.0, r * entries + r * (r + 1) * UNIT_ROUNDOFF - jitter)
+    return 2.0 * moved + moved**2 + uncovered * _norm_bound(inverse) ** 2
+
+
+def _norm_bound(M: Tensor) -> float:
+    """sqrt(|M|_1 |M|_inf) >= |M|_2 for entries >= 0."""
+    return math.sqrt(float(M.sum(0).max() * M.sum(1).max())) if M.numel() else 0.0

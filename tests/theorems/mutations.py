@@ -35,21 +35,21 @@ MUTATIONS = [
     Mutation("S1", GUARANTEES + "sandwich", "twice = 2.0 *", "twice = 1.9 *"),
     Mutation("K1", GUARANTEES + "dominated", "0.5 * gap / noise_variance", "0.25 * gap / noise_variance"),
     Mutation("K2", GUARANTEES + "dominated", "0.5 * float(log_excess", "0.49 * float(log_excess"),
-    Mutation("E1", "certgp.gp.evidence", " / (2.0 * noise_variance)", " / (4.0 * noise_variance)"),
-    Mutation("E2", "certgp.gp.evidence", "quadratic_noise=inflated", "quadratic_noise=noise_variance"),
+    Mutation("E1", GUARANTEES + "dominated", "gap / (2.0 * noise_variance)", "gap / (4.0 * noise_variance)"),
+    Mutation("E2", "certgp.gp.evidence", "quadratic_noise=noise_variance + gap", "quadratic_noise=noise_variance"),
     Mutation("R1", GUARANTEES + "reference", "0.5 * self.trace_gap", "0.4 * self.trace_gap"),
     Mutation(
-        "P1", GUARANTEES + "pointwise", "sf2, self._noise_variance) + (lost", "sf2, self._noise_variance) * 0.0 + (lost"
+        "P1", GUARANTEES + "pointwise", "sf2, self._noise_variance) + lost", "sf2, self._noise_variance) * 0.0 + lost"
     ),
-    Mutation("P1", GUARANTEES + "pointwise", "(lost * tau).sqrt()", "0.0 * (lost * tau).sqrt()"),
+    Mutation("P1", GUARANTEES + "pointwise", "lost.sqrt() * math.sqrt(tau))", "0.0)"),
     Mutation(
         "P1",
         GUARANTEES + "pointwise",
         "math.sqrt(max(residual, 0.0)) / noise",
         "0.3 * math.sqrt(max(residual, 0.0)) / noise",
     ),
-    Mutation("P1 variance", GUARANTEES + "pointwise", " + c_norm * math.sqrt(tau)", ""),
-    Mutation("P1 variance", GUARANTEES + "pointwise", "(lost.sqrt() + c_norm", "(0.0 * lost.sqrt() + c_norm"),
+    Mutation("P1 variance", GUARANTEES + "pointwise", " + self._c_norm(features, variance) * math.sqrt(tau)", ""),
+    Mutation("P1 variance", GUARANTEES + "pointwise", "(lost.sqrt() + self._c", "(0.0 * lost.sqrt() + self._c"),
     Mutation("P2", GUARANTEES + "predictive", "0.5 * (gap + reference.trace_gap) / s2", "0.0"),
     Mutation("P3", GUARANTEES + "sandwich", "np.sqrt(2.0 * gamma * v)", "np.sqrt(1.9 * gamma * v)"),
     Mutation("C1", GUARANTEES + "exact_solve", "explained * solution.residual", "0.4 * explained * solution.residual"),

@@ -16,7 +16,7 @@ import certgp
 from certgp.errors import NotCertifiableError, RankWarning
 from certgp.gp import Statistics
 from certgp.guarantees import Certificate, Interval, sharpened_trace_bound
-from certgp.guarantees.certificate import accumulation_slack
+from certgp.guarantees.rounding import accumulation_slack
 
 INPUT_LAWS = ("gaussian", "uniform", "heavy", "clustered", "duplicated", "off-centre")
 

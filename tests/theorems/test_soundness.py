@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from small_problems import draw_problem, tight_problems, violations
+from small_problems import draw_problem, far_problems, tight_problems, violations
 
 PER_BLOCK = 100
 
@@ -17,3 +17,8 @@ def test_no_statement_is_violated(block: int) -> None:
 
 def test_problems_at_which_bounds_are_attained() -> None:
     assert [violations(problem) for problem in tight_problems()] == [[]] * len(tight_problems())
+
+
+def test_clusters_that_are_many_length_scales_apart() -> None:
+    broken = {number: found for number, problem in enumerate(far_problems()) if (found := violations(problem))}
+    assert broken == {}

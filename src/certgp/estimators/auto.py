@@ -154,7 +154,7 @@ class AutoGP(LowRankRegressor):
     def _fit_process(
         self, X: NDArray[np.floating], y: NDArray[np.floating]
     ) -> tuple[LowRankProcess, OptimisationResult]:
-        self._training_rows, self._certificate = (X, y), None
+        self._remember(X, y)
         contestants = self._contestants()
         for estimator in contestants.values():
             estimator._standardiser, estimator._training_rows = self._standardiser, (X, y)

@@ -76,7 +76,7 @@ def _certified(estimator: PlannedRegressor, problem: Problem, process: LowRankPr
     n, s2 = problem.source.n_rows, problem.noise_variance
     own: Certificate | None = None
     if process.model.features.minorises:
-        own = certify_dominated(process.statistics, process.signal_variance, s2)
+        own = certify_dominated(process.statistics, process.signal_variance, s2, process.model.features.rounding())
     best = None if own is None else _Verdict(own, None)
     first = max(_REFERENCE_FACTOR * process.model.rank, 2 * FIRST_RANK)
     largest = max(first, DEFAULT_MAX_REFERENCE_RANK)
@@ -104,11 +104,12 @@ def _cut(process: LowRankProcess, verdict: _Verdict, tolerance: float) -> tuple[
     """
     step, features = process.model.features.group, process.model.features
     sf2, s2, reference = process.signal_variance, process.noise_variance, verdict.reference
+    rounding = features.rounding()  # of the leading features it is smaller
 
     def certificate(rank: int) -> Certificate:
         if reference is not None:
             return certify_through(reference, rank)
-        return certify_dominated(process.statistics.picked(features.leading_columns(rank)[0]), sf2, s2)
+        return certify_dominated(process.statistics.picked(features.leading_columns(rank)[0]), sf2, s2, rounding)
 
     low, high = 0, process.model.rank // step
     while high - low > 1:

@@ -92,17 +92,18 @@ def certify_fitted(
     process = estimator._process
     if request.exact_solve is not False and X is None:
         raise InvalidInputError("exact_solve certifies predictions: pass the rows to predict, certify(X, ...)")
-    if estimator.dtype == "float32":
+    if not estimator._in_float64():
         raise NotCertifiableError(
             "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
         )
     check_certifiable(process.model)
     if request.plain and process.model.features.minorises:
-        certificate = certify_dominated(process.statistics, process.signal_variance, process.noise_variance)
+        rounding = process.model.features.rounding()
+        certificate = certify_dominated(process.statistics, process.signal_variance, process.noise_variance, rounding)
         certificate = in_units(estimator, process, certificate)
         if X is None:
             return certificate
-        own = _reference_bounds(estimator, X, process.model.features, process.statistics)
+        own = _reference_bounds(estimator, X, process.model.features, process.statistics, rounding)
         return _with_rows(estimator, certificate, X, own, "P1 (pointwise)")
     rows = source()
     problem = problem_of(estimator, process, rows)
@@ -111,15 +112,41 @@ def certify_fitted(
     certificate = in_units(estimator, process, certificate)
     if X is None or bounds is None:
         return certificate
-    theorem = "P1 (pointwise), P4 (dual weights), P2 (expected predictive KL)"
+    theorem = "P1 (pointwise), P4 (dual weights)"
     if request.exact_solve is not False and _worst(estimator, bounds) > _tolerance(request):
         solved = _solved_exactly(estimator, reference, rows, X, request)
         if solved is not None:
-            bounds, theorem = solved, "C1 (conjugate gradients), P2 (expected predictive KL)"
-    with torch.no_grad():
-        predictive = expected_predictive_kl(reference, estimator._tensor(X))
-    certificate = _with_rows(estimator, replace(certificate, predictive_kl=predictive), X, bounds, theorem)
+            bounds, theorem = solved, "C1 (conjugate gradients)"
+    certificate = _with_rows(estimator, certificate, X, bounds, theorem)
+    certificate = _with_predictive_divergence(certificate, process, reference, estimator._tensor(X))
     return _noted(estimator, certificate, bounds, request)
+
+
+@torch.no_grad()
+def _with_predictive_divergence(
+    certificate: Certificate, process: LowRankProcess, reference: Reference, X: Tensor
+) -> Certificate:
+    """P2 for the rows at which the low-rank model itself predicts, and how its variance differs from ``predict``'s."""
+    inside = ~process.falls_back(X)
+    notes, assumptions = list(certificate.notes), list(certificate.assumptions)
+    if not bool(inside.all()):
+        notes.append(
+            f"{int((~inside).sum())} of {len(X)} rows lie outside the training inputs, where predictions fall back to "
+            "the prior: the expected predictive KL leaves them out"
+        )
+    if process.variance_kind == "dtc" or process.noise_scale != 1.0:
+        assumptions.append(
+            "the expected predictive KL speaks of the low-rank model's own variance; predictions add what "
+            "variance='dtc' regains of the prior and what calibration adds to the noise"
+        )
+    certificate = replace(certificate, notes=tuple(notes), assumptions=tuple(assumptions))
+    if not bool(inside.any()):
+        return certificate
+    return replace(
+        certificate,
+        theorem=f"{certificate.theorem}, P2 (expected predictive KL)",
+        predictive_kl=expected_predictive_kl(reference, X[inside]),
+    )
 
 
 def problem_of(estimator: LowRankRegressor, process: LowRankProcess, source: ArraySource) -> Problem:
@@ -170,7 +197,7 @@ class _Goal:
         sf2, s2 = self._problem.signal_variance, self._problem.noise_variance
         if self._request.tol is not None and self._predicts:
             stats = self._estimator._process.statistics.scaled(sf2)
-            residual = PointwiseBounds(stats, sf2, s2).residual_norm
+            residual = PointwiseBounds(stats, sf2, s2, self._problem.model.features.rounding()).residual_norm
             error = residual * mean_error_factor(gap, sf2, s2)
             return error * self._estimator._standardiser.y_scale <= self._request.tol
         return 0.5 * gap / s2 <= self._allowed()
@@ -192,7 +219,7 @@ def _tightened(
     if goal.is_met(certificate, None):
         return certificate
     inputs, _ = _all_rows(rows)
-    rng = generator(estimator.random_state)
+    rng = generator(estimator.random_state).spawn(1)[0]  # the reference was chosen with the stream itself
     return tighten(certificate, reference, inputs, request.delta, request.probes, rng)
 
 
@@ -217,12 +244,16 @@ def _all_rows(source: RowSource) -> tuple[Tensor, Tensor]:
 
 
 def _reference_bounds(
-    estimator: LowRankRegressor, X: NDArray[np.floating], reference: FeatureMap, unit_stats: Statistics
+    estimator: LowRankRegressor,
+    X: NDArray[np.floating],
+    reference: FeatureMap,
+    unit_stats: Statistics,
+    map_rounding: float,
 ) -> PredictionBounds:
     """Bounds on the exact predictions at X through a map below the kernel, in standardised units."""
     process = estimator._process
     sf2 = process.signal_variance
-    pointwise = PointwiseBounds(unit_stats.scaled(sf2), sf2, process.noise_variance)
+    pointwise = PointwiseBounds(unit_stats.scaled(sf2), sf2, process.noise_variance, map_rounding)
     size, parts = default_chunk_rows(reference.rank), []
     for start in range(0, len(X), size):
         inputs = estimator._tensor(X[start : start + size])
@@ -239,7 +270,7 @@ def _reference_bounds(
 def _bounds_through(estimator: LowRankRegressor, X: NDArray[np.floating], reference: Reference) -> PredictionBounds:
     """Bounds through a reference; by its dual weights on exact kernel values where N x n of them are few enough."""
     if len(X) * reference.joint.n > _MOST_KERNEL_VALUES:
-        return _reference_bounds(estimator, X, reference.features, reference.statistics)
+        return _reference_bounds(estimator, X, reference.features, reference.statistics, reference.map_rounding)
     system = ExactSystem(reference, *_all_rows(reference.problem.source))
     return system.bounds(system.reference_solution(), estimator._tensor(X))
 
@@ -272,6 +303,11 @@ def _with_rows(
     unit = estimator._standardiser.y_scale
     mean, _ = estimator._process.moments(estimator._tensor(X))
     distance = (mean - bounds.mean).abs()
+    if not bool(torch.isfinite(distance + bounds.mean_error + bounds.variance_upper).all()):
+        raise NotCertifiableError(
+            "the bounds on single predictions left the range of float64; fit with standardize=True, or bring X and y "
+            "to ordinary units"
+        )
     return replace(
         certificate,
         theorem=f"{certificate.theorem}, {theorem}",

@@ -123,7 +123,7 @@ class DeepRegressor(PlannedRegressor):
         return [check_count("hidden", width) for width in self.hidden]
 
     def _fit_process(self, X: Rows, y: Rows) -> tuple[LowRankProcess | MixtureProcess, OptimisationResult]:  # type: ignore[override]
-        self._training_rows, self._certificate = (X, y), None
+        self._remember(X, y)
         if self.network is not None:
             check_network(self.network, X.shape[1], self.embedding)
         seeds = generator(self._seed()).integers(2**31, size=self.members)

@@ -47,6 +47,7 @@ class LowRankRegressor(GPRegressor):
 
     _process: LowRankProcess
     _training_rows: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None  # for certificates; not copied
+    _fitted_dtype: str | None = None  # None where the model was loaded: its parameter tells
     _unfinished: Callable[[], LowRankProcess] | None = None  # only during a fit, for ``so_far``
     _certificate: Certificate | None = None  # the tightest statement about the training rows so far
     rank: int | Literal["auto"]
@@ -150,7 +151,9 @@ class LowRankRegressor(GPRegressor):
         )
         rows = self._validation_rows(X, y)
         if features.minorises:
-            result = nested_rank_curve(stats, sf2, s2, rows)
+            result = nested_rank_curve(stats, sf2, s2, rows, features.rounding())
+            if not self._in_float64():  # rounding of float32 features is beyond what the bounds allow for
+                result = replace(result, elbo=None, kl_bound=None)
         else:
             result = paired_rank_curve(features, stats, sf2, s2, rows)
         shift = self._user_evidence(0.0)
@@ -245,6 +248,14 @@ class LowRankRegressor(GPRegressor):
 
     def _n_rows(self) -> int:
         return self._low_rank_members()[0].statistics.n
+
+    def _remember(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> None:
+        """What a certificate will ask for: the rows of this fit, and its arithmetic."""
+        self._training_rows, self._certificate, self._fitted_dtype = (X, y), None, self.dtype
+
+    def _in_float64(self) -> bool:
+        """Were the statistics folded in float64? ``set_params(dtype=...)`` after a fit does not change them."""
+        return (self._fitted_dtype or self.dtype) == "float64"
 
     def _rank(self) -> int:
         return self._low_rank_members()[0].model.rank

@@ -106,7 +106,7 @@ class PlannedRegressor(LowRankRegressor):
     def _fit_process(
         self, X: NDArray[np.floating], y: NDArray[np.floating]
     ) -> tuple[LowRankProcess, OptimisationResult]:
-        self._training_rows, self._certificate = (X, y), None
+        self._remember(X, y)
         if self.rank == AUTOMATIC:
             return fit_with_automatic_rank(self, X, y)
         return self._fit_at(self._source(X, y), self._usable_rank(X, self.rank))

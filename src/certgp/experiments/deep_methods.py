@@ -106,8 +106,15 @@ def build_at(method: str, d: int, m: int, seed: int, effort: Effort = FULL) -> M
     hidden, max_iter = effort.hidden, effort.network_epochs
     if method == "DMGP":
         # the paper's variance too: a box of 2 x 2 loses most of the prior variance, and the likelihood does not see it
-        box = DeepMercerGP(m**d, embedding=d, index_set="box", variance="lowrank", random_state=seed)
-        return box.set_params(hidden=hidden, max_iter=max_iter)
+        return DeepMercerGP(
+            m**d,
+            embedding=d,
+            index_set="box",
+            variance="lowrank",
+            hidden=hidden,
+            max_iter=max_iter,
+            random_state=seed,
+        )
     return DeepFourierGP(2 * m, embedding=d, hidden=hidden, max_iter=max_iter, random_state=seed)
 
 

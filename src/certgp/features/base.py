@@ -65,6 +65,12 @@ class FeatureMap(nn.Module, ABC):
         """Columns of Phi that ``leading(rank)`` keeps, and the factor by which it multiplies their squares."""
         return torch.arange(rank), 1.0
 
+    def rounding(self) -> float:
+        """A bound on how far |phi(x)|^2 in float64 may be above its exact value at any x, beyond the few hundred units
+        in the last place that every certificate allows for.
+        """
+        return 0.0
+
     def parameter_bounds(self) -> dict[str, Bounds]:
         """Box of each parameter by name; a parameter that is not named is free."""
         return {"log_length_scale": LOG_SCALE_BOUNDS}

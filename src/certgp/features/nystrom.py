@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from certgp.errors import InvalidInputError
 from certgp.features.base import FeatureMap
 from certgp.kernels import Kernel
-from certgp.linalg import cholesky, eye_like, solve_lower
+from certgp.linalg import cholesky, eye_like, solve_lower, solve_rounding
 
 DEFAULT_JITTER = 1e-6
 
@@ -51,6 +52,11 @@ class NystromMap(FeatureMap):
     def _factor(self) -> Tensor:
         """L (r, r), lower triangular, with L L' = K_zz + jitter I."""
         return cholesky(self.prior(), "K_zz + jitter I (raise jitter or lower rank)")
+
+    @torch.no_grad()
+    def rounding(self) -> float:
+        entries = self.kernel.rounding(self.inducing_points)
+        return solve_rounding(self._factor(), entries, self.jitter)
 
     def mixing(self) -> Tensor:
         """L'^-1 (r, r), upper triangular."""

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from certgp.features.base import FeatureMap
 from certgp.features.mercer import MercerMap
-from certgp.linalg import cholesky, eye_like, solve_lower
+from certgp.linalg import UNIT_ROUNDOFF, cholesky, eye_like, solve_lower, solve_rounding
 
 _JITTER = 1e-9
+_FEATURE_ROUNDING = 1_000  # units in the last place of an eigenfunction
 
 
 class ResidualMap(FeatureMap):
@@ -40,6 +41,11 @@ class ResidualMap(FeatureMap):
         Psi: Tensor = self.base(X)
         R = self.kernel(self.points, X) - self._base_at_points @ Psi.mT  # (p, n)
         return torch.cat([Psi, solve_lower(self._factor, R).mT], dim=1)
+
+    @torch.no_grad()
+    def rounding(self) -> float:
+        products = (self.base.rank + _FEATURE_ROUNDING) * UNIT_ROUNDOFF  # of the eigenfunctions in R
+        return solve_rounding(self._factor, self.kernel.rounding(self.points) + products, _JITTER)
 
     def leading(self, rank: int) -> FeatureMap:
         if rank <= self.base.rank:

@@ -164,6 +164,20 @@ class LowRankProcess(GaussianProcess):
         kernel = self.model.features.kernel
         return kernel(torch.zeros_like(offset[:1]), offset)[0].clamp(0.0, 1.0)
 
+    @torch.no_grad()
+    def falls_back(self, X: Tensor) -> Tensor:
+        """Rows (n,) outside the training inputs at which a prediction is not the low-rank model's alone: the transform
+        pulled them in, or the prior variance is regained there.
+        """
+        away = torch.zeros(len(X), dtype=torch.bool)
+        rho = self.carried(X)
+        if rho is not None:
+            away |= rho < 1.0
+        if self.variance_kind == "lowrank":
+            regained = self.regained(X)
+            away |= away if regained is None else regained > 0.0
+        return away
+
     def _lost_variance(self, phi: Tensor) -> Tensor:
         return (self.signal_variance - phi.square().sum(1)).clamp_min(0.0)
 

@@ -53,7 +53,7 @@ class Statistics:
         """Statistics of sf Phi."""
         return Statistics(signal_variance * self.A, math.sqrt(signal_variance) * self.b, self.yty, self.n)
 
-    def close_to(self, other: Statistics, tolerance: float = 1e-6) -> bool:
+    def close_to(self, other: Statistics, tolerance: float = 1e-9) -> bool:
         """Are these the statistics of the same data and features, up to rounding?"""
         if (self.n, self.rank) != (other.n, other.rank):
             return False

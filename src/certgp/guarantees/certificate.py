@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -166,13 +165,3 @@ _ROW_THEOREMS = ("P1", "P2", "P4", "C1")  # statements about single rows or new 
 
 def _ends(interval: Interval, divisor: float = 1.0) -> str:
     return f"[{interval.lower / divisor:.6g}, {interval.upper / divisor:.6g}]"
-
-
-def accumulation_slack(n: int, size: float) -> float:
-    """Worst-case rounding of a float64 sum of n terms that is at most ``size``, summed in chunks and then over chunks.
-
-    A chunk has at most 65,536 rows and there are at most n / 1024 chunks; each addition errs by u = 2^-53 relative to
-    the running sum, and each feature by a few hundred u.
-    """
-    additions = min(n, 65_536) + n / 1024 + 1_000
-    return additions * math.ldexp(1.0, -53) * size

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from certgp.gp import Statistics, elbo, log_evidence_upper_bound
-from certgp.gp.evidence import trace_gap
-from certgp.guarantees.certificate import Certificate, Interval, accumulation_slack
+from certgp.gp import Statistics, log_evidence, log_evidence_upper_bound
+from certgp.guarantees.certificate import Certificate, Interval
+from certgp.guarantees.rounding import accumulation_slack, certified_gap, gap_slack
 from certgp.guarantees.scalars import log_excess
 
 
@@ -19,13 +19,18 @@ def sharpened_trace_bound(gap: float, noise_variance: float) -> float:
     return 0.5 * float(log_excess(gap / noise_variance)) * (1.0 + 1e-14)  # outwards: the function itself rounds
 
 
-def certify_dominated(unit_stats: Statistics, signal_variance: float, noise_variance: float) -> Certificate:
-    """Bound the KL divergence and bracket the exact log evidence of the rows behind the statistics."""
+def certify_dominated(
+    unit_stats: Statistics, signal_variance: float, noise_variance: float, map_rounding: float = 0.0
+) -> Certificate:
+    """Bound the KL divergence and bracket the exact log evidence of the rows behind the statistics.
+
+    ``map_rounding`` is what the feature map says of its own arithmetic (``FeatureMap.rounding``).
+    """
     stats, n = unit_stats.scaled(signal_variance), unit_stats.n
-    slack = accumulation_slack(n, n * signal_variance)
-    gap = trace_gap(stats, signal_variance) + slack
-    lower = elbo(stats, signal_variance, noise_variance)
-    upper = log_evidence_upper_bound(stats, signal_variance, noise_variance)
+    slack = gap_slack(n, signal_variance, map_rounding)
+    gap = certified_gap(stats, signal_variance, map_rounding)
+    lower = log_evidence(stats, noise_variance) - gap / (2.0 * noise_variance)  # the ELBO
+    upper = log_evidence_upper_bound(stats, gap, noise_variance)
     # the quadratic form, the log determinant and the gap each err by rounding relative to their own size
     rounding = accumulation_slack(n, abs(lower) + abs(upper) + (stats.yty + n * signal_variance) / noise_variance)
     return Certificate(

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from certgp.guarantees.certificate import accumulation_slack
 from certgp.guarantees.kernel_products import (
     additions_per_entry,
     cross_product,
@@ -22,6 +21,7 @@ from certgp.guarantees.kernel_products import (
 )
 from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds, mean_error_factor
 from certgp.guarantees.reference import Reference
+from certgp.guarantees.rounding import accumulation_slack
 from certgp.kernels import Kernel
 
 DEFAULT_MAX_PRODUCTS = 1_000
@@ -68,8 +68,9 @@ class ExactSystem:
         with torch.no_grad():
             self.inputs: Tensor = problem.model.transform(inputs)
         self._pointwise = PointwiseBounds(
-            reference.statistics.scaled(self.signal_variance), self.signal_variance, self.noise
+            reference.statistics.scaled(self.signal_variance), self.signal_variance, self.noise, reference.map_rounding
         )
+        self._entries = 2.0 * self.kernel.rounding(self.inputs)  # blocks have centres of their own
         fits = 8 * inputs.shape[0] * reference.features.rank <= _KEPT_BYTES
         self._features = self._reference_features(self.inputs) if fits else None
 
@@ -161,7 +162,7 @@ class ExactSystem:
         through = self._pointwise(features)
         mean = cross_product(self.kernel, new, self.inputs, solution.weights)
         size = float(solution.weights.abs().sum()) * self.signal_variance
-        rounding = accumulation_slack(additions_per_entry(len(self.y)), size)
+        rounding = accumulation_slack(additions_per_entry(len(self.y)), size) + self._entries * size
         explained = (self.signal_variance - through.variance_lower).clamp_min(0.0)
         explained = (explained + accumulation_slack(1, self.signal_variance)).sqrt()
         error = torch.minimum(
@@ -196,5 +197,6 @@ class ExactSystem:
     def _rounding(self, weights: Tensor) -> float:
         """Bound on sqrt(d'(K + s2 I)^-1 d) <= |d| / s for the rounding error d of a streamed residual."""
         n = len(self.y)
-        size = self.signal_variance * float(weights.abs().sum()) + float(self.y.abs().max())
-        return math.sqrt(n / self.noise) * accumulation_slack(additions_per_entry(n), size)
+        kernel = self.signal_variance * float(weights.abs().sum())
+        additions = accumulation_slack(additions_per_entry(n), kernel + float(self.y.abs().max()))
+        return math.sqrt(n / self.noise) * (additions + self._entries * kernel)

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from certgp.gp import LowRankPosterior, Statistics
-from certgp.gp.evidence import trace_gap
-from certgp.guarantees.certificate import accumulation_slack
+from certgp.guarantees.rounding import accumulation_slack, certified_gap, solution_rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +29,19 @@ class PointwiseBounds:
         |mu_exact(x) - mu(x)| <= |a| [ sf tau / sqrt(tau + s2) + sqrt(e tau) ],    a = (y - Phi w) / s2
         v(x) <= v_exact(x) <= v(x) + ( sqrt(e) + |c| sqrt(tau) )^2,              c = Phi C^-1 phi(x)
 
-    with tau = Tr(K - Phi Phi'), e = sf2 - |phi(x)|^2. Everything but phi(x) comes from r x r matrices.
+    with tau = Tr(K - Phi Phi'), e = sf2 - |phi(x)|^2. Everything but phi(x) comes from r x r matrices. In any case the
+    exact variance is at most sf2.
     """
 
-    def __init__(self, stats: Statistics, signal_variance: float, noise_variance: float) -> None:
+    def __init__(
+        self, stats: Statistics, signal_variance: float, noise_variance: float, map_rounding: float = 0.0
+    ) -> None:
         self.posterior = LowRankPosterior.condition(stats, noise_variance)
         self._statistics = stats
         self._signal_variance, self._noise_variance = signal_variance, noise_variance
-        self._tau = trace_gap(stats, signal_variance) + accumulation_slack(stats.n, stats.n * signal_variance)
+        self._tau = certified_gap(stats, signal_variance, map_rounding)
+        self._lost_rounding = accumulation_slack(1, signal_variance) + signal_variance * map_rounding
+        self._relative = solution_rounding(stats, noise_variance)
         w = self.posterior.weights
         explained = float(w @ (stats.A @ w))
         residual = stats.yty - 2.0 * float(stats.b @ w) + explained
@@ -47,17 +51,21 @@ class PointwiseBounds:
     def __call__(self, features: Tensor) -> PredictionBounds:
         """Bounds at the rows behind these features (n, r)."""
         sf2, tau = self._signal_variance, self._tau
-        lost = (sf2 - features.square().sum(1)).clamp_min(0.0) + accumulation_slack(1, sf2)
-        # |c|^2 = phi' C^-1 A C^-1 phi
-        solved = torch.cholesky_solve(features.mT, self.posterior.factor)
-        c_norm = (solved * (self._statistics.A @ solved)).sum(0).clamp_min(0.0).sqrt()
+        lost = (sf2 - features.square().sum(1)).clamp_min(0.0) + self._lost_rounding
         variance = self.posterior.variance(features)
-        error = self.residual_norm * (mean_error_factor(tau, sf2, self._noise_variance) + (lost * tau).sqrt())
-        upper = variance + (lost.sqrt() + c_norm * math.sqrt(tau)).square()
-        rounding = accumulation_slack(1, sf2)
-        return PredictionBounds(
-            self.posterior.mean(features), error, (variance - rounding).clamp_min(0.0), upper + rounding
-        )
+        # lost * tau underflows where targets of 1e-85 are not standardised
+        error = self.residual_norm * (mean_error_factor(tau, sf2, self._noise_variance) + lost.sqrt() * math.sqrt(tau))
+        upper = variance + (lost.sqrt() + self._c_norm(features, variance) * math.sqrt(tau)).square()
+        rounding, relative = accumulation_slack(1, sf2), self._relative
+        upper = (upper * (1.0 + relative) + rounding).nan_to_num(nan=sf2).clamp_max(sf2)
+        lower = (variance * (1.0 - min(relative, 1.0)) - rounding).clamp_min(0.0)
+        return PredictionBounds(self.posterior.mean(features), error, lower, upper)
+
+    def _c_norm(self, features: Tensor, variance: Tensor) -> Tensor:
+        """|c| = sqrt(phi' C^-1 A C^-1 phi), and what its own rounding may hide: rho sqrt(v / s2)."""
+        solved = torch.cholesky_solve(features.mT, self.posterior.factor)
+        norm = (solved * (self._statistics.A @ solved)).sum(0).clamp_min(0.0).sqrt()
+        return norm + self._relative * (variance / self._noise_variance).sqrt()
 
 
 def mean_error_factor(tau: float, signal_variance: float, noise_variance: float) -> float:
@@ -66,7 +74,7 @@ def mean_error_factor(tau: float, signal_variance: float, noise_variance: float)
 
 
 def pointwise_bounds(
-    stats: Statistics, features: Tensor, signal_variance: float, noise_variance: float
+    stats: Statistics, features: Tensor, signal_variance: float, noise_variance: float, map_rounding: float = 0.0
 ) -> PredictionBounds:
     """``PointwiseBounds`` at one set of features."""
-    return PointwiseBounds(stats, signal_variance, noise_variance)(features)
+    return PointwiseBounds(stats, signal_variance, noise_variance, map_rounding)(features)

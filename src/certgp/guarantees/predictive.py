@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from certgp.gp import Statistics
-from certgp.gp.evidence import trace_gap
-from certgp.guarantees.certificate import ExpectedPredictiveKL, Interval, accumulation_slack
+from certgp.guarantees.certificate import ExpectedPredictiveKL, Interval
 from certgp.guarantees.reference import Reference, joint_features, kl_from_gram
+from certgp.guarantees.rounding import certified_gap, divergence_rounding
 
 _CHUNK = 4_096
 
@@ -27,8 +27,7 @@ def expected_predictive_kl(reference: Reference, X_new: Tensor) -> ExpectedPredi
         rows = X_new[start : start + _CHUNK]
         features = joint_features(problem.model, reference.features, rows)
         total = total + Statistics.of(features, torch.zeros(len(rows), dtype=torch.float64))
-    slack = accumulation_slack(total.n, total.n * sf2)
-    gap = trace_gap(total.leading(m).scaled(sf2), sf2) + slack
+    gap = certified_gap(total.leading(m).scaled(sf2), sf2, reference.map_rounding)
     centre = kl_from_gram(total.scaled(sf2).A, m, s2) - reference.kl_to_model()
-    half = 0.5 * (gap + reference.trace_gap) / s2 + 2.0 * accumulation_slack(total.n, total.n * (1.0 + sf2 / s2))
+    half = 0.5 * (gap + reference.trace_gap) / s2 + 2.0 * divergence_rounding(total.n, total.rank, sf2, s2)
     return ExpectedPredictiveKL(Interval(max(0.0, centre - half), max(0.0, centre + half)), X_new.shape[0])

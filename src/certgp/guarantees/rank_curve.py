@@ -14,8 +14,8 @@ from torch import Tensor
 from certgp.features import FeatureMap
 from certgp.gp import LowRankPosterior, Statistics, log_evidence
 from certgp.gp.evidence import NOISE_REMEDY
-from certgp.guarantees.certificate import accumulation_slack
 from certgp.guarantees.dominated import sharpened_trace_bound
+from certgp.guarantees.rounding import gap_slack
 from certgp.linalg import cholesky, eye_like, solve_lower
 
 Array = NDArray[np.float64]
@@ -63,7 +63,11 @@ class ValidationRows:
 
 
 def nested_rank_curve(
-    unit_stats: Statistics, signal_variance: float, noise_variance: float, validation: ValidationRows | None = None
+    unit_stats: Statistics,
+    signal_variance: float,
+    noise_variance: float,
+    validation: ValidationRows | None = None,
+    map_rounding: float = 0.0,
 ) -> RankCurve:
     r"""The curve of a map below the kernel, whose features are nested. All leading blocks of one Cholesky factor: L[:k,
     :k] is the factor of the rank-k model, so one O(r^3) serves every rank.
@@ -78,8 +82,8 @@ def nested_rank_curve(
     log_det = 2.0 * L.diagonal().log().cumsum(0) + (n - ranks) * math.log(s2)
     evidence = -0.5 * ((stats.yty - half.square().cumsum(0)) / s2 + log_det + n * math.log(2.0 * math.pi))
     gap = (n * signal_variance - stats.A.diagonal().cumsum(0)).clamp_min(0.0)
-    slack = accumulation_slack(n, n * signal_variance)
-    bounds = np.array([sharpened_trace_bound(float(g) + slack, s2) for g in gap])
+    gap += gap_slack(n, signal_variance, map_rounding)
+    bounds = np.array([sharpened_trace_bound(float(g), s2) for g in gap])
     elbo = (evidence - gap / (2.0 * s2)).numpy()
     nlpd = None if validation is None else _nested_nlpd(L, half, signal_variance, s2, validation)
     return RankCurve(np.arange(1, stats.rank + 1), evidence.numpy(), elbo, bounds, n, nlpd)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -26,9 +27,10 @@ from certgp.features import (
 )
 from certgp.features.data_mercer import tuned_input_scale
 from certgp.gp import LowRankModel, Statistics
-from certgp.gp.evidence import NOISE_REMEDY, trace_gap
-from certgp.guarantees.certificate import Certificate, Interval, accumulation_slack
+from certgp.gp.evidence import NOISE_REMEDY
+from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.dominated import certify_dominated
+from certgp.guarantees.rounding import certified_gap, divergence_rounding
 from certgp.kernels import Gaussian, Kernel
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower
 
@@ -101,7 +103,12 @@ class Reference:
     def trace_gap(self) -> float:
         """Tr(K - Psi Psi') over the rows, with its rounding slack."""
         sf2 = self.problem.signal_variance
-        return trace_gap(self.statistics.scaled(sf2), sf2) + accumulation_slack(self.joint.n, self.joint.n * sf2)
+        return certified_gap(self.statistics.scaled(sf2), sf2, self.map_rounding)
+
+    @cached_property
+    def map_rounding(self) -> float:
+        """Of the reference's features."""
+        return self.features.rounding()
 
 
 def reference_features(kernel: Kernel, inputs: Tensor, rank: int) -> FeatureMap:
@@ -227,12 +234,13 @@ def certify_through(reference: Reference, rank: int | None = None) -> Certificat
     problem, n = reference.problem, reference.joint.n
     sf2, s2 = problem.signal_variance, problem.noise_variance
     half, centre = reference.half_width, reference.kl_to_model(rank)
-    rounding = accumulation_slack(n, n * (1.0 + sf2 / s2))
-    bracket = certify_dominated(reference.statistics, sf2, s2)
+    rounding = divergence_rounding(n, reference.joint.rank, sf2, s2)
+    bracket = certify_dominated(reference.statistics, sf2, s2, reference.map_rounding)
     upper, theorem = centre + half + rounding, "R1 (reference model), E1 (ELBO), E2 (upper bound)"
     if problem.model.features.minorises:  # then the model's own bound holds too, and a weak reference is above it
         columns, _ = problem.model.features.leading_columns(rank or problem.model.rank)
-        own = certify_dominated(reference.model_statistics.picked(columns), sf2, s2).kl.upper
+        stats, model_rounding = reference.model_statistics.picked(columns), problem.model.features.rounding()
+        own = certify_dominated(stats, sf2, s2, model_rounding).kl.upper
         upper, theorem = min(upper, own), theorem + (", K2 (sharpened trace bound)" if own < upper else "")
     return Certificate(
         kl=Interval(max(0.0, centre - half - rounding), upper),

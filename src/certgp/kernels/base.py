@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from certgp.errors import InvalidInputError
+from certgp.linalg import UNIT_ROUNDOFF
 
 if TYPE_CHECKING:
     from certgp.kernels.mercer import MercerExpansion
@@ -85,8 +86,21 @@ class Kernel(ABC):
 
     def unit(self, X: Tensor, Z: Tensor) -> Tensor:
         """k(X, Z) / sf2, (n, d) x (m, d) -> (n, m), in the type of X."""
-        scale = self.length_scale.to(X.dtype)
-        return self.correlation(X / scale, Z / scale)
+        scale, centre = self.length_scale.to(X.dtype), Z.detach().mean(0)  # differences of large numbers lose digits
+        return self.correlation((X - centre) / scale, (Z - centre) / scale)
+
+    def rounding(self, Z: Tensor) -> float:
+        """A bound on how far ``unit(X, Z)`` in float64 may be from k(X, Z) / sf2, for these Z (m, d) and any X.
+
+        A distance rho errs by at most u (4 R + (d / 2 + 5) rho) with R the largest |(z - centre) / l|: coordinates are
+        rounded at their own size before they are subtracted. Correlations k have |k'| <= 1 and rho |k'| <= 1.
+        """
+        return (self._spread(Z) + 1.0) * (Z.shape[1] + 16) * UNIT_ROUNDOFF
+
+    def _spread(self, Z: Tensor) -> float:
+        """The largest |(z - centre) / l|."""
+        offset = (Z - Z.mean(0)).detach() / self.length_scale.detach()
+        return math.sqrt(float(offset.square().sum(1).max())) if len(Z) else 0.0
 
     def diagonal(self, X: Tensor) -> Tensor:
         """k(x_i, x_i) = sf2 for every row, (n,)."""

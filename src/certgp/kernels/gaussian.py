@@ -9,8 +9,10 @@ from torch import Tensor
 
 from certgp.kernels.base import LOG_2PI, Kernel
 from certgp.kernels.mercer import MercerExpansion
+from certgp.linalg import UNIT_ROUNDOFF
 
 _PART = 2**17  # numbers (1 MiB in float64)
+_FAR = 100.0  # length-scales from the centre, from where on |x|^2 + |z|^2 - 2 x'z has lost too many digits
 
 
 class Gaussian(Kernel):
@@ -28,6 +30,17 @@ class Gaussian(Kernel):
 
     def unit(self, X: Tensor, Z: Tensor) -> Tensor:
         return _correlation(X, Z, self.length_scale.to(X.dtype).expand(X.shape[1]))
+
+    def rounding(self, Z: Tensor) -> float:
+        """As in ``Kernel``, but up to ``_FAR`` a distance comes from |x|^2 + |z|^2 - 2 x'z, rounded at their size.
+
+        The exponent then errs by at most (2 d + 8) u (|x| + |z|)^2 / 2, and with |x| <= R + rho its product with
+        exp(-rho^2 / 2) is at most (2 d + 8) u 2 (R + 1)^2.
+        """
+        spread = self._spread(Z)
+        if spread > _FAR:
+            return super().rounding(Z)
+        return 4.0 * (Z.shape[1] + 8) * (spread + 1.0) ** 2 * UNIT_ROUNDOFF
 
     def spectral_radius_scale(self, u: Tensor) -> Tensor:
         return torch.ones_like(u)
@@ -50,7 +63,7 @@ def _correlation(X: Tensor, Z: Tensor, length_scale: Tensor) -> Tensor:
 class _GaussianCorrelation(torch.autograd.Function):
     r"""K = exp(-|(z_i - x_j) / l|^2 / 2), (m, n), in one array; its pull-back needs K alone.
 
-    With x, z in units of l, the exponent is one matrix product, [z, -|z|^2 / 2, 1] [x, 1, -|x|^2 / 2]'. With T = G * K:
+    With x, z in units of l and T = G * K:
 
         l dL/dZ = T X - diag(T 1) Z,  l dL/dX = T'Z - diag(T'1) X,
         l dL/dl = sum_i [T X^2 - 2 Z * (T X) + diag(T 1) Z^2]_i.
@@ -61,9 +74,7 @@ class _GaussianCorrelation(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, X: Tensor, Z: Tensor, length_scale: Tensor) -> Tensor:
         X, Z = X / length_scale, Z / length_scale
-        left = torch.cat([Z, -0.5 * Z.square().sum(1, keepdim=True), Z.new_ones((len(Z), 1))], 1)
-        right = torch.cat([X, X.new_ones((len(X), 1)), -0.5 * X.square().sum(1, keepdim=True)], 1)
-        K = (left @ right.mT).clamp_(max=0.0).exp_()
+        K = _exponent(X, Z).exp_()
         ctx.save_for_backward(X, Z, length_scale, K)
         return K
 
@@ -85,6 +96,18 @@ class _GaussianCorrelation(torch.autograd.Function):
         first, total, second = moments.split([d, 1, d], 1)
         by_scale = (second - 2.0 * Z * first + total * Z.square()).sum(0) / length_scale
         return by_X, by_Z, by_scale
+
+
+def _exponent(X: Tensor, Z: Tensor) -> Tensor:
+    """-|z_i - x_j|^2 / 2, (m, n): one matrix product, [z, -|z|^2 / 2, 1] [x, 1, -|x|^2 / 2]'; by differences where some
+    z is far out, which costs more. A far x alone does no harm: its correlation with every z is zero.
+    """
+    squares = Z.square().sum(1, keepdim=True)
+    if bool((squares > _FAR**2).any()):
+        return torch.cdist(Z, X, compute_mode="donot_use_mm_for_euclid_dist").square_().mul_(-0.5)
+    left = torch.cat([Z, -0.5 * squares, Z.new_ones((len(Z), 1))], 1)
+    right = torch.cat([X, X.new_ones((len(X), 1)), -0.5 * X.square().sum(1, keepdim=True)], 1)
+    return (left @ right.mT).clamp_(max=0.0)
 
 
 def _pulled(moments: Tensor, own: Tensor) -> Tensor:
