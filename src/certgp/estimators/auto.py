@@ -118,8 +118,8 @@ class AutoGP(LowRankRegressor):
         if isinstance(features, FourierMap) and features.learns_frequencies:
             others = tuple(name for name in self.candidates if name != _LEARNED)
             raise NotCertifiableError(
-                f"AutoGP chose '{_LEARNED}', whose learned frequencies approximate no kernel, so there is no exact GP to "
-                f"compare it with; leave it out to certify: candidates={others or ('fourier',)!r}"
+                f"AutoGP chose '{_LEARNED}', whose learned frequencies approximate no kernel, so there is no exact GP "
+                f"to compare it with; leave it out to certify: candidates={others or ('fourier',)!r}"
             )
         super()._check_certifiable()
 

@@ -109,8 +109,8 @@ class ExactGP(GPRegressor):
         if rows is not None:
             self._check_same_rows(*checked_rows(self, *row_pair(rows), reset=False))
         evidence = self.log_marginal_likelihood()
-        rows = None if X is None else self._validated(X)
-        variance = None if rows is None else self._moments(rows)[1]
+        new = None if X is None else self._validated(X)
+        variance = None if new is None else self._moments(new)[1]
         return Certificate(
             kl=Interval(0.0, 0.0),
             log_evidence=Interval(evidence, evidence),
@@ -118,7 +118,7 @@ class ExactGP(GPRegressor):
             theorem="X0 (identity)",
             evidence={},
             assumptions=("floating-point rounding of a dense Cholesky factorisation is not accounted for",),
-            mean_error=None if rows is None else np.zeros(len(rows)),
+            mean_error=None if new is None else np.zeros(len(new)),
             variance_lower=variance,
             variance_upper=variance,
         )

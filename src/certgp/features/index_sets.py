@@ -35,10 +35,11 @@ def optimal_indices(ratios: Sequence[float] | NDArray[np.float64], rank: int) ->
 def check_ratios(ratios: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Ratios q_j of successive eigenvalues, of which 0 < q_j < 1 must be left after rounding."""
     q = np.asarray(ratios, dtype=np.float64)
-    if not ((q > 0.0) & (q < 1.0)).all():
+    lost = ~((q > 0.0) & (q < 1.0))
+    if lost.any():
         raise InvalidInputError(
-            "length_scale / input_scale must lie between about 1e-15 and 1e150: beyond, successive eigenvalues have the "
-            f"ratio {q[~((q > 0.0) & (q < 1.0))][0]:g} in float64; check the units of the inputs"
+            "length_scale / input_scale must lie between about 1e-15 and 1e150: beyond, successive eigenvalues have "
+            f"the ratio {q[lost][0]:g} in float64; check the units of the inputs"
         )
     return q
 

@@ -120,6 +120,6 @@ def _stationary(kernel: Kernel, distance: Array) -> Array:
 def _check_one_dimension(kernel: Kernel) -> None:
     if kernel.length_scale.numel() != 1:
         raise InvalidInputError(
-            f"eigenvalues under uniform inputs are for one dimension, found a kernel with {kernel.length_scale.numel()} "
-            "length-scales; give one"
+            "eigenvalues under uniform inputs are for one dimension, found a kernel with "
+            f"{kernel.length_scale.numel()} length-scales; give one"
         )
