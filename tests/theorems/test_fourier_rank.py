@@ -20,7 +20,7 @@ SMALL_NOISE = {"length_scale": 0.3, "noise_variance": 1e-8}
 def leverage_draws(
     kernel: Kernel, reference: FeatureMap, X: torch.Tensor, noise: float, pairs: int, rng: np.random.Generator
 ) -> SpectralDesign:
-    """Independent frequencies of p(w) z(w)*(Q + s2 I)^-1 z(w) / S, by rejection from p: the bracket is at most N / s2."""
+    """Independent frequencies of p(w) z(w)*(Q + s2 I)^-1 z(w) / S, by rejection from p: tau~ / p <= N / s2."""
     with torch.no_grad():
         Psi = reference(X)
         inverse = torch.linalg.inv(Psi @ Psi.mT + noise * torch.eye(len(X), dtype=torch.float64))
