@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import certgp
-from certgp.errors import InvalidInputError, NotCertifiableError
-from certgp.guarantees import Certificate, CostEstimate
+from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError
+from certgp.guarantees import Certificate, CostEstimate, Interval
 
 FIXED = {"length_scale": 0.8, "noise_variance": 0.05, "signal_variance": 1.0, "optimize": False, "random_state": 0}
 
@@ -83,6 +84,62 @@ def test_the_cost_is_shown_before_and_may_be_declined(weak, data):
     assert asked[0].seconds > 0
     assert "declined" in certificate.notes[0]
     assert "C1" not in certificate.theorem
+
+
+def test_gradients_end_at_rounding_and_say_so(weak, data):
+    """A tolerance below what float64 can show is not worth a thousand products."""
+    certificate = weak.certify(data[2], tol=1e-14, reference_rank=60, exact_solve=True)
+    assert "at the rounding of float64 after" in certificate.notes[0]
+    products = int(certificate.notes[0].split(" products")[0].split()[-1])
+    assert products < 200
+    assert certificate.evidence["mean_resolution"] < 1e-6
+
+
+def test_a_probable_divergence_names_its_probability(weak):
+    certificate = weak.certify(reference_rank=300, delta=0.3)
+    assert certificate.confidence == 0.7
+    close = replace(certificate, kl=Interval(0.0, 3.0))
+    for each in (certificate, close):
+        assert "nats per training row, with probability at least 0.7." in each.sentence()
+    assert "probability" not in weak.certify(reference_rank=300).sentence()
+
+
+def test_probes_that_narrow_nothing_leave_a_certificate_certain(data):
+    X, y, _ = data
+    gp = certgp.MercerGP(30, projection=None, **FIXED | {"noise_variance": 5.0}).fit(X, y)
+    certificate = gp.certify(reference_rank=2000, tol=1e-15, delta=1e-9, probes=90)
+    assert certificate.confidence == 1.0
+    assert certificate.theorem.startswith("R1")
+    assert certificate.kl == gp.certify(reference_rank=2000).kl
+
+
+def test_given_rows_are_checked_whatever_else_is_asked(weak, exact, data):
+    X, y, _ = data
+    assert weak.certify(rows=(X, y)).kl == weak.certify().kl
+    assert exact.certify(rows=[X, y]).kl.upper == 0.0
+    for gp in (weak, exact):
+        with pytest.raises(NotCertifiableError, match="not the ones the model was conditioned on"):
+            gp.certify(rows=(X, y + 1.0))
+        with pytest.raises(
+            InvalidInputError, match=r"rows must be the pair \(X, y\).*found ndarray of shape \(300, 3\)"
+        ):
+            gp.certify(rows=X)
+
+
+def test_the_exact_gp_takes_the_arguments_of_the_others(exact, data):
+    certificate = exact.certify(data[2], tol=0.1, reference_rank=50, delta=0.1, exact_solve=True)
+    assert certificate.kl.upper == 0.0
+    assert (certificate.mean_error == 0.0).all()
+    with pytest.raises(InvalidInputError, match="tol must be positive"):
+        exact.certify(tol=-1.0)
+
+
+def test_auto_names_its_own_remedy_for_learned_frequencies(data):
+    X, y, _ = data
+    with pytest.warns(ConvergenceWarning):
+        gp = certgp.AutoGP(10, candidates=["fourier-learned"], max_iter=2, random_state=0).fit(X[:60], y[:60])
+    with pytest.raises(NotCertifiableError, match=r"leave it out to certify: candidates=\('fourier',\)"):
+        gp.certify()
 
 
 def test_statistical_tightening_narrows_a_wide_interval(weak, exact, data):

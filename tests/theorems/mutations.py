@@ -41,7 +41,7 @@ MUTATIONS = [
     Mutation(
         "P1", GUARANTEES + "pointwise", "sf2, self._noise_variance) + lost", "sf2, self._noise_variance) * 0.0 + lost"
     ),
-    Mutation("P1", GUARANTEES + "pointwise", "lost.sqrt() * math.sqrt(tau))", "0.0)"),
+    Mutation("P1", GUARANTEES + "pointwise", "lost.sqrt() * math.sqrt(tau))", "0.0 * lost)"),
     Mutation(
         "P1",
         GUARANTEES + "pointwise",

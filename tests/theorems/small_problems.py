@@ -234,11 +234,9 @@ def statements(p: SmallProblem) -> Iterator[Statement]:
 
 def violations(problem: SmallProblem) -> list[str]:
     """Theorem ids that a problem contradicts, and "refused" where the library declined to say more."""
-    found = []
+    found: list[str] = []
     try:
-        for statement in statements(problem):
-            if not statement.slack >= 0.0:
-                found.append(statement.theorem)
+        found.extend(statement.theorem for statement in statements(problem) if not statement.slack >= 0.0)
     except (NotCertifiableError, NotPositiveDefiniteError):
         found.append("refused")
     return found

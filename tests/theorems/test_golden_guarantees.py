@@ -231,6 +231,13 @@ def test_effective_dimension_is_an_upper_bound():
     assert truth <= bound.mass <= 1.05 * truth
 
 
+def test_covariance_sandwich_at_the_end_of_float64():
+    for gamma in (400.0, 1e200, 1e308):
+        b, t = covariance_sandwich(gamma)
+        assert b == 0.0
+        assert t >= 2.0 * gamma
+
+
 # -------------------- nonsense
 
 MERCER = {"length_scale": 1.0, "input_scale": 1.0, "n": 100, "noise_variance": 1.0, "epsilon": 0.01, "delta": 0.05}

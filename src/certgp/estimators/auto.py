@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certgp.data import ArraySource, Chunk, RowSource, SubsetSource
-from certgp.errors import InvalidInputError
+from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.automatic_rank import AUTOMATIC, fit_with_automatic_rank
 from certgp.estimators.base import unoptimised
 from certgp.estimators.fourier import FourierGP
@@ -22,12 +22,14 @@ from certgp.estimators.mercer import MercerGP
 from certgp.estimators.planned import Plan, PlannedRegressor, TrialRows
 from certgp.estimators.sparse import SparseGP
 from certgp.estimators.validation import generator
+from certgp.features import FourierMap
 from certgp.gp import LowRankProcess
 from certgp.kernels import Kernel
 from certgp.training import Callback, EvaluationLog, OptimisationResult, Stage, Trial
 
-CANDIDATES = ("mercer", "mercer-marginal", "sparse", "fourier", "fourier-learned")
-_HARD_TO_CERTIFY = ("mercer-marginal", "fourier-learned")  # no use where a rank is to be proven
+_LEARNED = "fourier-learned"
+CANDIDATES = ("mercer", "mercer-marginal", "sparse", "fourier", _LEARNED)
+_HARD_TO_CERTIFY = ("mercer-marginal", _LEARNED)  # no use where a rank is to be proven
 _CERTIFIABLE = ("mercer", "sparse")  # from their own statistics, at no cost
 _PRICE_OF_PROOF = 0.01  # in held-out NLPD: what a method that can certify itself may cost
 _SHARES = (0.25, 0.4, 1.0)  # of what is left of the iterations on all rows, for those still in the race
@@ -111,6 +113,16 @@ class AutoGP(LowRankRegressor):
         for estimator in self._contestants().values():
             estimator._check_parameters()
 
+    def _check_certifiable(self) -> None:
+        features = self._process.model.features
+        if isinstance(features, FourierMap) and features.learns_frequencies:
+            others = tuple(name for name in self.candidates if name != _LEARNED)
+            raise NotCertifiableError(
+                f"AutoGP chose '{_LEARNED}', whose learned frequencies approximate no kernel, so there is no exact GP "
+                f"to compare it with; leave it out to certify: candidates={others or ('fourier',)!r}"
+            )
+        super()._check_certifiable()
+
     def _contestants(self) -> dict[str, PlannedRegressor]:
         """Unfitted estimators by name, with the parameters they share with this one."""
         names = self.candidates
@@ -138,7 +150,7 @@ class AutoGP(LowRankRegressor):
             "mercer-marginal": MercerGP(objective="marginal", variance="lowrank"),
             "sparse": SparseGP(),
             "fourier": FourierGP(),
-            "fourier-learned": FourierGP(learn_frequencies=True),
+            _LEARNED: FourierGP(learn_frequencies=True),
         }
         shared = {
             parameter: value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from certgp.checks import check_count, check_fraction, check_positive
@@ -31,13 +31,14 @@ from certgp.guarantees import (
     Reference,
     certify_dominated,
     certify_through,
-    check_certifiable,
     expected_predictive_kl,
     growing_references,
     tighten,
 )
+from certgp.guarantees.exact_solve import AT_ROUNDING, OUT_OF_PRODUCTS, SOLVED
 from certgp.guarantees.pointwise import mean_error_factor
 from certgp.guarantees.statistical import DEFAULT_PROBES
+from certgp.training.objective import fold_feature_statistics
 from certgp.transforms import Identity
 
 if TYPE_CHECKING:
@@ -46,10 +47,19 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Confirm = Callable[[CostEstimate], bool]
 DEFAULT_MAX_REFERENCE_RANK = 1_600
+OTHER_ROWS = (
+    "these rows are not the ones the model was conditioned on (X or y changed after fit, or others were given); give "
+    "the original ones: certify(rows=(X, y)) in Python, --train FILE on the command line"
+)
 _REFERENCE_FACTOR = 4  # first reference rank, in multiples of the model's
 _RELATIVE_HALF_WIDTH = 0.01  # without a tolerance: of the divergence itself
 _NEGLIGIBLE_PER_ROW = 1e-7  # nats
 _MOST_KERNEL_VALUES = 2 * 10**9
+_REMEDIES = {  # by how conjugate gradients ended, after so many products
+    SOLVED: "conjugate gradients were solved to it, the rest is rounding; raise tol",
+    OUT_OF_PRODUCTS: "conjugate gradients ran out of products ({}); raise max_reference_rank or tol",
+    AT_ROUNDING: "conjugate gradients ended at the rounding of float64 after {} products; raise tol or noise_variance",
+}
 
 
 @dataclass(frozen=True)
@@ -86,9 +96,15 @@ class Request:
 
 
 def certify_fitted(
-    estimator: LowRankRegressor, X: NDArray[np.floating] | None, source: Callable[[], ArraySource], request: Request
+    estimator: LowRankRegressor,
+    X: NDArray[np.floating] | None,
+    source: Callable[[], ArraySource],
+    request: Request,
+    check_rows: bool = False,
 ) -> Certificate:
-    """The certificate of a fitted estimator in the units of y; ``source`` gives its training rows where needed."""
+    """The certificate of a fitted estimator in the units of y; ``source`` gives its training rows where needed, or
+    where they are to be checked in any case.
+    """
     process = estimator._process
     if request.exact_solve is not False and X is None:
         raise InvalidInputError("exact_solve certifies predictions: pass the rows to predict, certify(X, ...)")
@@ -96,8 +112,12 @@ def certify_fitted(
         raise NotCertifiableError(
             "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
         )
-    check_certifiable(process.model)
+    estimator._check_certifiable()
     if request.plain and process.model.features.minorises:
+        if check_rows:
+            _check_same_rows(
+                fold_feature_statistics(process.model, source(), check_engine(estimator.engine)), process.statistics
+            )
         rounding = process.model.features.rounding()
         certificate = certify_dominated(process.statistics, process.signal_variance, process.noise_variance, rounding)
         certificate = in_units(estimator, process, certificate)
@@ -113,13 +133,29 @@ def certify_fitted(
     if X is None or bounds is None:
         return certificate
     theorem = "P1 (pointwise), P4 (dual weights)"
+    advice = "raise max_reference_rank, or pass exact_solve=True (conjugate gradients on the exact system)"
     if request.exact_solve is not False and _worst(estimator, bounds) > _tolerance(request):
-        solved = _solved_exactly(estimator, reference, rows, X, request)
+        solved, advice = _solved_exactly(estimator, reference, rows, X, request)
         if solved is not None:
             bounds, theorem = solved, "C1 (conjugate gradients)"
     certificate = _with_rows(estimator, certificate, X, bounds, theorem)
     certificate = _with_predictive_divergence(certificate, process, reference, estimator._tensor(X))
-    return _noted(estimator, certificate, bounds, request)
+    return _noted(estimator, certificate, bounds, request, advice)
+
+
+def row_pair(rows: object) -> tuple[ArrayLike, ArrayLike]:
+    """The pair (X, y) that ``certify(rows=...)`` takes."""
+    if not isinstance(rows, (tuple, list)) or len(rows) != 2:
+        shape = getattr(rows, "shape", None)
+        found = type(rows).__name__ + ("" if shape is None else f" of shape {tuple(shape)}")
+        raise InvalidInputError(f"rows must be the pair (X, y) of the training rows, found {found}")
+    return rows[0], rows[1]
+
+
+def _check_same_rows(found: Statistics, fitted: Statistics) -> None:
+    """Do the rows that were read have the statistics that the model was conditioned on?"""
+    if not found.close_to(fitted):
+        raise NotCertifiableError(OTHER_ROWS)
 
 
 @torch.no_grad()
@@ -166,11 +202,7 @@ def _through_references(
     first = request.reference_rank or min(start, largest)
     goal = _Goal(estimator, problem, request, predicts=X is not None)
     for reference in growing_references(problem, first, largest, goal.is_promising, generator(estimator.random_state)):
-        if not reference.model_statistics.close_to(estimator._process.statistics):
-            raise NotCertifiableError(
-                "these rows are not the ones the model was conditioned on (X or y changed after fit, or others were "
-                "given); give the original ones: certify(rows=(X, y)) in Python, --train FILE on the command line"
-            )
+        _check_same_rows(reference.model_statistics, estimator._process.statistics)
         certificate = certify_through(reference)
         bounds = None if X is None else _bounds_through(estimator, X, reference)
         if goal.is_met(certificate, bounds):
@@ -225,17 +257,20 @@ def _tightened(
 
 def _solved_exactly(
     estimator: LowRankRegressor, reference: Reference, rows: ArraySource, X: NDArray[np.floating], request: Request
-) -> PredictionBounds | None:
-    """Means by conjugate gradients, after their cost was shown; None where the user declined."""
+) -> tuple[PredictionBounds | None, str]:
+    """Means by conjugate gradients, after their cost was shown (None where the user declined), and what to do where
+    they are not known to the tolerance.
+    """
     system = ExactSystem(reference, *_all_rows(rows))
     tol = _tolerance(request) / estimator._standardiser.y_scale
     estimate = system.estimate(tol)
     if callable(request.exact_solve):
         if not request.exact_solve(estimate):
-            return None
+            return None, "conjugate gradients were declined; allow them, or raise tol"
     else:
         print(f"certify: {estimate}", file=sys.stderr, flush=True)
-    return system.bounds(system.solve(tol), estimator._tensor(X))
+    solution = system.solve(tol)
+    return system.bounds(solution, estimator._tensor(X)), _REMEDIES[solution.ended].format(solution.products)
 
 
 def _all_rows(source: RowSource) -> tuple[Tensor, Tensor]:
@@ -320,16 +355,11 @@ def _with_rows(
 
 
 def _noted(
-    estimator: LowRankRegressor, certificate: Certificate, bounds: PredictionBounds, request: Request
+    estimator: LowRankRegressor, certificate: Certificate, bounds: PredictionBounds, request: Request, advice: str
 ) -> Certificate:
     """Say so where the means are not known to the tolerance, and what would help."""
     if request.tol is None or _worst(estimator, bounds) <= request.tol:
         return certificate
-    advice = (
-        "raise max_reference_rank, or pass exact_solve=True (conjugate gradients on the exact system)"
-        if request.exact_solve is False
-        else "it was declined or ran out of products; raise tol"
-    )
     text = f"exact means are known to +-{_worst(estimator, bounds):.3g}, not to tol={request.tol:g}: {advice}"
     return replace(certificate, notes=(*certificate.notes, text))
 

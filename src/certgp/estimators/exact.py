@@ -15,11 +15,19 @@ from sklearn.utils.validation import check_is_fitted
 from certgp.data import Chunk
 from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError, warn_user
 from certgp.estimators.base import GPRegressor, unoptimised
-from certgp.estimators.validation import StartingValues, check_count, generator, starting_values
+from certgp.estimators.certification import (
+    DEFAULT_MAX_REFERENCE_RANK,
+    OTHER_ROWS,
+    Confirm,
+    Request,
+    row_pair,
+)
+from certgp.estimators.validation import StartingValues, check_count, checked_rows, generator, starting_values
 from certgp.features.base import LOG_SCALE_BOUNDS
 from certgp.gp import ExactProcess
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
 from certgp.guarantees import Certificate, Interval, RankCurve
+from certgp.guarantees.statistical import DEFAULT_PROBES
 from certgp.kernels import Kernel
 from certgp.training import Callback, ExactObjective, OptimisationResult, choose_exact_starting_scale, minimise
 
@@ -79,12 +87,30 @@ class ExactGP(GPRegressor):
             )
         super().save(path)
 
-    def certify(self, X: ArrayLike | None = None) -> Certificate:
-        """The exact GP is its own truth: every distance is zero."""
+    def certify(
+        self,
+        X: ArrayLike | None = None,
+        *,
+        reference_rank: int | None = None,
+        tol: float | None = None,
+        max_reference_rank: int = DEFAULT_MAX_REFERENCE_RANK,
+        delta: float | None = None,
+        probes: int = DEFAULT_PROBES,
+        exact_solve: bool | Confirm = False,
+        rows: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> Certificate:
+        """The exact GP is its own truth: every distance is zero.
+
+        The arguments are those of ``MercerGP.certify``, so that code for one model runs for the other. They are
+        checked; there is nothing left for them to sharpen.
+        """
         check_is_fitted(self)
+        Request(reference_rank, tol, max_reference_rank, delta, probes, exact_solve)
+        if rows is not None:
+            self._check_same_rows(*checked_rows(self, *row_pair(rows), reset=False))
         evidence = self.log_marginal_likelihood()
-        rows = None if X is None else self._validated(X)
-        variance = None if rows is None else self._moments(rows)[1]
+        new = None if X is None else self._validated(X)
+        variance = None if new is None else self._moments(new)[1]
         return Certificate(
             kl=Interval(0.0, 0.0),
             log_evidence=Interval(evidence, evidence),
@@ -92,10 +118,16 @@ class ExactGP(GPRegressor):
             theorem="X0 (identity)",
             evidence={},
             assumptions=("floating-point rounding of a dense Cholesky factorisation is not accounted for",),
-            mean_error=None if rows is None else np.zeros(len(rows)),
+            mean_error=None if new is None else np.zeros(len(new)),
             variance_lower=variance,
             variance_upper=variance,
         )
+
+    def _check_same_rows(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> None:
+        given, own = self._rows(X, y), self._process
+        same = given.X.shape == own.X.shape and torch.allclose(given.X, own.X) and torch.allclose(given.y, own.y)
+        if not same:
+            raise NotCertifiableError(OTHER_ROWS)
 
     def rank_curve(self) -> RankCurve:
         """An exact GP has no rank to vary."""

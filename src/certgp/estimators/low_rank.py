@@ -19,7 +19,7 @@ from certgp.data import ArraySource, Chunk, ChunkSource
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.automatic_rank import AUTOMATIC
 from certgp.estimators.base import GPRegressor, unoptimised
-from certgp.estimators.certification import DEFAULT_MAX_REFERENCE_RANK, Confirm, Request, certify_fitted
+from certgp.estimators.certification import DEFAULT_MAX_REFERENCE_RANK, Confirm, Request, certify_fitted, row_pair
 from certgp.estimators.fingerprint import fingerprint
 from certgp.estimators.validation import (
     DTYPES,
@@ -27,7 +27,14 @@ from certgp.estimators.validation import (
     checked_rows,
 )
 from certgp.gp import GaussianProcess, LowRankProcess, log_evidence
-from certgp.guarantees import Certificate, RankCurve, ValidationRows, nested_rank_curve, paired_rank_curve
+from certgp.guarantees import (
+    Certificate,
+    RankCurve,
+    ValidationRows,
+    check_certifiable,
+    nested_rank_curve,
+    paired_rank_curve,
+)
 from certgp.guarantees.statistical import DEFAULT_PROBES
 from certgp.kernels import Kernel
 from certgp.training import (
@@ -87,7 +94,8 @@ class LowRankRegressor(GPRegressor):
         exact_solve : where the reference is too weak for ``tol``, compute the exact means by conjugate gradients with
             streamed products by the exact kernel matrix, O(N^2) each. The cost is estimated first: True prints it to
             stderr and goes on, a function of the ``CostEstimate`` decides by returning True or False
-        rows : the training rows (X, y), needed after loading from a file for everything but the saved certificate
+        rows : the training rows (X, y), needed after loading from a file for everything but the saved certificate;
+            they are checked against what the model was conditioned on
 
         Without arguments the best certificate that is known is returned: a saved or earlier one, where it is tighter.
         """
@@ -97,7 +105,9 @@ class LowRankRegressor(GPRegressor):
         if X is None and rows is None and request.plain and known is not None and self._training_rows is None:
             return known
         new = None if X is None else self._validated(X)
-        certificate = certify_fitted(self, new, lambda: self._rows_for_certificate(rows), request)
+        certificate = certify_fitted(
+            self, new, lambda: self._rows_for_certificate(rows), request, check_rows=rows is not None
+        )
         if X is None and request.plain and known is not None and known.kl.upper <= certificate.kl.upper:
             return known
         surely = certificate.confidence == 1.0
@@ -105,9 +115,13 @@ class LowRankRegressor(GPRegressor):
             self._certificate = certificate.without_rows()
         return certificate
 
+    def _check_certifiable(self) -> None:
+        """Refuse a model that approximates no kernel, and say what to change."""
+        check_certifiable(self._process.model)
+
     def _rows_for_certificate(self, rows: tuple[ArrayLike, ArrayLike] | None) -> ArraySource:
         if rows is not None:
-            X, y = checked_rows(self, *rows, reset=False)
+            X, y = checked_rows(self, *row_pair(rows), reset=False)
         elif self._training_rows is not None:
             X, y = self._training_rows
         else:
@@ -255,7 +269,7 @@ class LowRankRegressor(GPRegressor):
 
     def _in_float64(self) -> bool:
         """Were the statistics folded in float64? ``set_params(dtype=...)`` after a fit does not change them."""
-        return (self._fitted_dtype or self.dtype) == "float64"
+        return (self._fitted_dtype or self.dtype) != "float32"
 
     def _rank(self) -> int:
         return self._low_rank_members()[0].model.rank

@@ -3,7 +3,8 @@ r"""Figure 1: the lowest rank with KL(exact || low rank) <= eps N against the di
 [paper, "Experimental rates of convergence"] The figure prints no numbers, so there are none to compare with. Beside
 each rank stand those that theorems promise before or after the data are seen, for rank r of
 
-    a_priori_paper   the paper's theorem with its constants: Chebyshev and t / 2 (Mercer), Avron's (Fourier)
+    a_priori_paper   the paper's theorem with its constants: Chebyshev and t / 2 (Mercer), Avron's (Fourier, for
+                     frequencies of his modified density, not the independent ones measured here)
     a_priori_sharp   best of four inequalities and 1/2 (t - ln(1 + t)) (Mercer); quadratic in the error (Fourier)
     trace_paper      the trace certificate t / 2 of the data at hand;  trace_sharp  1/2 (t - ln(1 + t))
     reference        certificate R1, through a larger reference below the kernel

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from certgp.errors import InvalidInputError
+
 IndexSet = NDArray[np.int64]  # (r, d) degrees k = 0, 1, 2, ...
 
 
@@ -20,7 +22,7 @@ def optimal_indices(ratios: Sequence[float] | NDArray[np.float64], rank: int) ->
     coordinate in the order of increasing cost), so it is generated exactly once: O(r d log(r d)). Ties go to the
     smaller tuple.
     """
-    costs = -np.log(np.asarray(ratios, dtype=np.float64))
+    costs = -np.log(check_ratios(ratios))
     # whole multiples of 1e-10 of the smallest cost: equal eigenvalues tie exactly, however their inputs were rounded
     whole = [round(cost) for cost in costs / costs.min() * 1e10]
     order = np.argsort(whole, kind="stable")
@@ -28,6 +30,18 @@ def optimal_indices(ratios: Sequence[float] | NDArray[np.float64], rank: int) ->
     indices = np.empty((rank, len(costs)), dtype=np.int64)
     indices[:, order] = np.array(chosen, dtype=np.int64)
     return indices
+
+
+def check_ratios(ratios: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ratios q_j of successive eigenvalues, of which 0 < q_j < 1 must be left after rounding."""
+    q = np.asarray(ratios, dtype=np.float64)
+    lost = ~((q > 0.0) & (q < 1.0))
+    if lost.any():
+        raise InvalidInputError(
+            "length_scale / input_scale must lie between about 1e-15 and 1e150: beyond, successive eigenvalues have "
+            f"the ratio {q[lost][0]:g} in float64; check the units of the inputs"
+        )
+    return q
 
 
 def _cheapest_first(costs: list[int]) -> Iterator[tuple[int, ...]]:

@@ -1,12 +1,12 @@
 """Certificates: proven distances between a low-rank GP and the exact one. One file per theorem."""
 
 from certgp.guarantees.certificate import Certificate, ExpectedPredictiveKL, Interval
-from certgp.guarantees.dense import Proposition1, gaussian_kl, proposition1
+from certgp.guarantees.dense import Proposition1, gaussian_kl, proposition1, spectral_error_bound
 from certgp.guarantees.dominated import certify_dominated, sharpened_trace_bound
 from certgp.guarantees.exact_solve import CostEstimate, ExactSolution, ExactSystem
 from certgp.guarantees.fourier_rank import FourierRank, fourier_rank, fourier_rank_bound
 from certgp.guarantees.mercer_rank import mercer_rank, mercer_tail
-from certgp.guarantees.operator_spectrum import matern12_eigenvalues, quadrature_eigenvalues
+from certgp.guarantees.operator_spectrum import matern12_eigenvalues, quadrature_eigenvalues, ritz_eigenvalues
 from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds, pointwise_bounds
 from certgp.guarantees.predictive import expected_predictive_kl
 from certgp.guarantees.rank_curve import RankCurve, ValidationRows, nested_rank_curve, paired_rank_curve
@@ -57,6 +57,8 @@ __all__ = [
     "quadrature_eigenvalues",
     "read_reference",
     "reference_features",
+    "ritz_eigenvalues",
     "sharpened_trace_bound",
+    "spectral_error_bound",
     "tighten",
 ]

@@ -74,7 +74,7 @@ class Certificate:
         return self.kl.upper > self.n_rows and self.kl.lower > 0.5 * self.kl.upper
 
     def sentence(self) -> str:
-        """The certificate in words."""
+        """The certificate in words. Only the divergence may be known with a probability: bounds on rows are certain."""
         if self.mean_error is not None:
             return (
                 f"On these {len(self.mean_error)} rows the predictions of this model differ from the exact GP's by at "
@@ -83,12 +83,14 @@ class Certificate:
             )
         if self.vacuous:
             return "The bound is vacuous: it does not show that this model is close to the exact GP. Raise the rank."
+        likely = "" if self.confidence == 1.0 else f", with probability at least {self.confidence:g}"
         if self._far:
             return (
                 f"This model is far from the exact GP: they differ by {self.kl.lower / self.n_rows:.3g} to "
-                f"{self.kl.upper / self.n_rows:.3g} nats per training row. Raise the rank."
+                f"{self.kl.upper / self.n_rows:.3g} nats per training row{likely}. Raise the rank."
             )
-        return f"The exact GP and this model differ by at most {self.kl.upper / self.n_rows:.3g} nats per training row."
+        most = f"{self.kl.upper / self.n_rows:.3g} nats per training row{likely}."
+        return f"The exact GP and this model differ by at most {most}"
 
     def __str__(self) -> str:
         vacuous = "  (vacuous)" if self.vacuous else ""

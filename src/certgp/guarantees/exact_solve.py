@@ -25,6 +25,7 @@ from certgp.guarantees.rounding import accumulation_slack
 from certgp.kernels import Kernel
 
 DEFAULT_MAX_PRODUCTS = 1_000
+SOLVED, OUT_OF_PRODUCTS, AT_ROUNDING = "solved", "out of products", "at rounding"
 _KEPT_BYTES = 1 << 30
 _SPECTRUM_ROWS = 1_500
 _MARGIN = 0.8  # stop a little below the tolerance: the recomputed residual is slightly larger than the recursive one
@@ -53,6 +54,7 @@ class ExactSolution:
     weights: Tensor  # (N,)
     residual: float  # bound, rounding included
     products: int
+    ended: str = SOLVED  # or why the tolerance was not met
 
 
 class ExactSystem:
@@ -98,21 +100,24 @@ class ExactSystem:
         """Preconditioned conjugate gradients until sf sqrt(r' S_M^-1 r) <= tol, with r recomputed at the end.
 
         S_M <= K + s2 I, so r'(K + s2 I)^-1 r <= r' S_M^-1 r: the norm that preconditioned gradients carry along anyway
-        is the certificate.
+        is the certificate. A tolerance below the rounding of a product is not reached by more of them: then the
+        gradients end at rounding, and ``ended`` says so.
         """
         goal = tol / math.sqrt(self.signal_variance)
         weights = self._precondition(self.y)
-        products = 0
+        products, before = 0, math.inf
         while True:
             residual = self.y - self._apply(weights)
             products += 1
-            reached = math.sqrt(max(float(residual @ self._precondition(residual)), 0.0)) + self._rounding(weights)
-            if reached <= goal or products >= max_products:
-                return ExactSolution(weights, reached, products)
-            weights, used = self._iterate(weights, residual, _MARGIN * goal, max_products - products - 1, progress)
-            products += used
-            if used == 0:
-                return ExactSolution(weights, reached, products)
+            norm = math.sqrt(max(float(residual @ self._precondition(residual)), 0.0))
+            rounding = self._rounding(weights)
+            ended = _ended(norm, rounding, goal, before, products >= max_products - 1)
+            if ended is not None:
+                return ExactSolution(weights, norm + rounding, products, ended)
+            # a tolerance below rounding: down to rounding, which is all that can be shown
+            target = _MARGIN * (goal - rounding if rounding < goal else rounding)
+            weights, used = self._iterate(weights, residual, target, max_products - products - 1, progress)
+            products, before = products + used, norm
 
     @torch.no_grad()
     def reference_solution(self) -> ExactSolution:
@@ -200,3 +205,15 @@ class ExactSystem:
         kernel = self.signal_variance * float(weights.abs().sum())
         additions = accumulation_slack(additions_per_entry(n), kernel + float(self.y.abs().max()))
         return math.sqrt(n / self.noise) * (additions + self._entries * kernel)
+
+
+def _ended(norm: float, rounding: float, goal: float, before: float, out_of_products: bool) -> str | None:
+    """Why no more steps should be taken after a recomputed residual of this norm, or None where they should."""
+    if norm + rounding <= goal:
+        return SOLVED
+    if norm <= rounding and goal <= rounding:
+        return AT_ROUNDING
+    if out_of_products:
+        return OUT_OF_PRODUCTS
+    # steps shrink the carried residual by construction; where the recomputed one does not follow, it is rounding
+    return AT_ROUNDING if norm > 0.5 * before else None

@@ -5,7 +5,8 @@ mass S and s >= (8/3) Delta^-2 S ln(16 d / rho) frequencies drawn from tau~ / S 
 
     (1 - Delta) S1 <= Z Z* + s2 I <= (1 + Delta) S1    with probability 1 - rho,
 
-d = Tr((K + s2 I)^-1 K). A complex feature is a cos/sin pair, so the rank is 2 s.
+d = Tr((K + s2 I)^-1 K). A complex feature is a cos/sin pair, so the rank is 2 s. The frequencies must be independent
+draws of that very density: each method is about one law, and only "plain" is about one that ``FourierGP`` draws from.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ from certgp.guarantees.reference import reference_features
 from certgp.kernels import Gaussian, kernel_from_name
 
 FOURIER_METHODS = ("data", "plain", "literal")
+_COVERED_LAWS = {
+    "data": "independent frequencies of the reference's leverage density, from which no sampling= of FourierGP draws",
+    "plain": "sampling='iid' at these hyper-parameters",
+    "literal": "independent frequencies of the modified density of Avron et al., which sampling='modified' follows up "
+    "to a constant that was inferred",
+}
 _SAMPLE_ROWS = 4_000
 _NORM_ROWS = 1_000
 _CHUNK = 8_192
@@ -43,13 +50,20 @@ class FourierRank:
     spectral_error: float  # Delta
 
     @property
+    def covers(self) -> str:
+        """The law of the frequencies that the statement is about. It says nothing of others, such as the default
+        ``sampling="auto"``; ``certify()`` is the proof for the model at hand.
+        """
+        return _COVERED_LAWS[self.method]
+
+    @property
     def vacuous(self) -> bool:
         """Is the rank larger than the number of rows, so that an exact GP would be cheaper?"""
         return self.rank > self.n_rows
 
     def __str__(self) -> str:
         note = f", vacuous: more than the {self.n_rows} rows, an exact GP costs less" if self.vacuous else ""
-        return f"rank {self.rank} ({self.method}{note})"
+        return f"rank {self.rank} ({self.method}{note}); covers {self.covers}"
 
 
 def fourier_rank(
@@ -64,7 +78,15 @@ def fourier_rank(
     method: str = "data",
     reference_rank: int = 400,
 ) -> int:
-    """A rank of Fourier features for which KL(exact || low rank) <= epsilon N is proven with probability 1 - delta.
+    """A rank of Fourier features for which KL(exact || low rank) <= epsilon N is proven with probability 1 - delta over
+    independent frequencies of the law that ``method`` is about.
+
+    That law matters. The default "data" is about the leverage density of a reference on all rows, which no ``sampling``
+    of ``FourierGP`` draws from: not "auto", and not "leverage", which resamples a pool by leverages on a part of the
+    rows. There the number is a guide to the order of magnitude at best; with another law the divergence at this rank
+    can be thousands of times epsilon N. "plain" covers ``FourierGP(rank, sampling="iid", cap_rank=False,
+    optimize=False, ...)`` with these hyper-parameters, and nothing else. For the model at hand, however its frequencies
+    were drawn, ``certify()`` is the proof.
 
     The arguments are those of ``fourier_rank_bound``, which returns how the number came about. A rank above N comes
     with a ``VacuousBoundWarning``.
@@ -105,8 +127,9 @@ def fourier_rank_bound(
     noise_variance, signal_variance : in one unit
     epsilon : nats per row
     delta : probability of failure
-    method : "data" bounds leverages through a reference of ``reference_rank`` features below the kernel (frequencies
-        drawn by leverage); "plain" is for frequencies drawn from the spectral law, S = N / s2; "literal" is Theorem 2:
+    method : "data" is for frequencies drawn from the density p(w) z(w)*(Q + s2 I)^-1 z(w) / S of a reference Q of
+        ``reference_rank`` features below the kernel (no ``sampling`` of ``FourierGP`` does); "plain" is for frequencies
+        drawn from the spectral law (``sampling="iid"``), S = N / s2; "literal" is Theorem 2, for Avron's density:
         S = (248 R)^D ln(n)^(D/2) + (200 ln n)^(2D) with n = N sf2 / s2, R = max(1, radius in units of 2 pi l),
         KL <= gamma N with gamma = 2 Delta (so Delta = epsilon / 2) and d <= N
 

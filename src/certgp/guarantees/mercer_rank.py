@@ -17,16 +17,18 @@ from scipy.special import betainc, comb
 from certgp.checks import check_choice, check_count, check_fraction, check_positive, check_positives, numbers
 from certgp.errors import InvalidInputError
 from certgp.features import box_indices, eigenvalue_tail, optimal_indices, total_degree_indices
+from certgp.features.index_sets import check_ratios
 from certgp.features.mercer import INDEX_SETS
 from certgp.guarantees.dominated import sharpened_trace_bound
-from certgp.guarantees.operator_spectrum import matern12_eigenvalues, quadrature_eigenvalues
+from certgp.guarantees.operator_spectrum import matern12_eigenvalues, ritz_eigenvalues
 from certgp.kernels import Gaussian, kernel_from_name
 
 Array = NDArray[np.float64]
 Scales = float | Sequence[float] | Array
 RANK_METHODS = ("sharp", "best", "paper", "expected")
 _LARGEST_RANK = 1 << 20
-_QUADRATURE_NODES = 800
+_MATERN12_EIGENVALUES = 1 << 15
+_ROUNDING = 1e-12  # of 1 - (sum of eigenvalues), which cancels
 
 
 def mercer_tail(
@@ -74,7 +76,7 @@ def mercer_rank(
     method : "sharp" (best of Chebyshev, Cantelli, Bernstein and Markov, and KL <= 1/2 (t - ln(1 + t))), "best" (the
         same with KL <= t / 2), "paper" (Chebyshev and t / 2) or "expected" (no probability: E Tr / (2 s2) <= epsilon n)
     kernel : "gaussian" under normal inputs; in one dimension also "matern12" (closed form), "matern32" and "matern52"
-        (by quadrature, so approximate) under uniform inputs of the same standard deviation
+        (``ritz_eigenvalues``: their tail is bounded from above) under uniform inputs of the same standard deviation
 
     The theorem speaks of *the* input measure. With a scale estimated from the same rows it is a heuristic: follow it
     with ``certify``.
@@ -83,14 +85,14 @@ def mercer_rank(
     rows, s2 = check_count("n", n), check_positive("noise_variance", noise_variance)
     eps, sf2 = check_positive("epsilon", epsilon), check_positive("signal_variance", signal_variance)
     failure = check_fraction("delta", delta)
-    tail = _tail_function(kernel, length_scale, input_scale)
+    tail, largest = _tail_function(kernel, length_scale, input_scale)
 
     def holds(rank: int) -> bool:
         gap = rows * sf2 * trace_quantile(tail(rank), rows, failure, method)
         bound = sharpened_trace_bound(gap, s2) if method == "sharp" else 0.5 * gap / s2
         return bound <= eps * rows
 
-    return _smallest(holds)
+    return _smallest(holds, largest)
 
 
 def trace_quantile(tail: float, n: int, delta: float, method: str) -> float:
@@ -112,12 +114,11 @@ def trace_quantile(tail: float, n: int, delta: float, method: str) -> float:
     return min(chebyshev, cantelli, bernstein, tail / delta, 1.0)
 
 
-def _tail_function(kernel: str, length_scale: Scales, input_scale: Scales) -> Callable[[int], float]:
-    """rank -> relative tail of a kernel's eigenvalues."""
+def _tail_function(kernel: str, length_scale: Scales, input_scale: Scales) -> tuple[Callable[[int], float], int]:
+    """rank -> (a bound on) the relative tail of a kernel's eigenvalues, and the largest rank it is known for."""
     family = kernel_from_name(kernel)
     if family is Gaussian:
-        ratios = _ratios(length_scale, input_scale)
-        return _remembered_tail(ratios)
+        return _remembered_tail(_ratios(length_scale, input_scale)), _LARGEST_RANK
     scales, spread = _scales("length_scale", length_scale), _scales("input_scale", input_scale)
     if max(len(scales), len(spread)) > 1:
         raise InvalidInputError(
@@ -126,23 +127,24 @@ def _tail_function(kernel: str, length_scale: Scales, input_scale: Scales) -> Ca
         )
     half_width = math.sqrt(3.0) * float(spread[0])  # Uniform(-a, a) has standard deviation a / sqrt(3)
     if kernel == "matern12":
-        values = matern12_eigenvalues(float(scales[0]), half_width, 1 << 15)
+        values = matern12_eigenvalues(float(scales[0]), half_width, _MATERN12_EIGENVALUES)
     else:
-        values = quadrature_eigenvalues(family(float(scales[0])), half_width, _QUADRATURE_NODES)
-    tails = np.maximum(1.0 - np.concatenate([[0.0], np.cumsum(values)]), 0.0)
-    return lambda rank: float(tails[min(rank, len(tails) - 1)])
+        values = ritz_eigenvalues(family(float(scales[0])), half_width)
+    left = 1.0 - np.concatenate([[0.0], np.cumsum(values)])
+    tails = np.minimum(np.maximum(left, 0.0) + _ROUNDING, 1.0)
+    return lambda rank: float(tails[rank]), len(values)
 
 
-def _smallest(holds: Callable[[int], bool]) -> int:
-    """Smallest rank of a property that stays true once it is, by doubling and bisection."""
-    high = 1
+def _smallest(holds: Callable[[int], bool], largest: int) -> int:
+    """Smallest rank of a property that stays true once it is, by doubling and bisection up to the largest."""
+    low, high = 0, 1
     while not holds(high):
-        high *= 2
-        if high > _LARGEST_RANK:
+        if high == largest:
             raise InvalidInputError(
-                f"no rank up to {_LARGEST_RANK} suffices; raise epsilon or noise_variance, or use longer length-scales"
+                f"no rank up to {largest} is proven to suffice, and no larger one is tried; raise epsilon or "
+                "noise_variance, or use longer length-scales"
             )
-    low = high // 2
+        low, high = high, min(2 * high, largest)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -198,7 +200,8 @@ def _ratios(length_scale: Scales, input_scale: Scales) -> Array:
     d = max(len(scales), len(spread))
     where = f"there are {d} dimensions"
     kernel = Gaussian(check_positives("length_scale", scales, d, where))
-    return kernel.mercer(torch.from_numpy(check_positives("input_scale", spread, d, where))).ratio.numpy()
+    ratios = kernel.mercer(torch.from_numpy(check_positives("input_scale", spread, d, where))).ratio.numpy()
+    return check_ratios(ratios)
 
 
 def _scales(name: str, value: Scales) -> Array:

@@ -12,6 +12,7 @@ from certgp.checks import one_number
 from certgp.guarantees.scalars import log_excess
 
 _NEWTON_STEPS = 60
+_LARGEST_EXCESS, _LARGEST_LOG = 1e300, 700.0  # where b = e^-u underflows, zero is the bound
 _OUTWARDS = 1e-14  # relative: the two ends are rounded away from each other
 
 
@@ -24,8 +25,11 @@ def covariance_sandwich(gamma: float) -> tuple[float, float]:
     twice = 2.0 * one_number("gamma", gamma, "be finite and not negative", lambda x: 0.0 <= x < math.inf)
     if twice == 0.0:
         return 1.0, 1.0
+    if twice > _LARGEST_EXCESS:  # t would overflow on the way
+        return 0.0, math.inf
     u = _lower_root(twice)
-    return math.exp(-u) * (1.0 - _OUTWARDS * (1.0 + u)), _upper_root(twice) * (1.0 + _OUTWARDS)
+    b = math.exp(-u) * (1.0 - _OUTWARDS * (1.0 + u)) if u < _LARGEST_LOG else 0.0
+    return b, _upper_root(twice) * (1.0 + _OUTWARDS)
 
 
 def _upper_root(excess: float) -> float:

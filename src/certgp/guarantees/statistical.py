@@ -35,7 +35,8 @@ def tighten(
         |B|_F^2 / (2 (1 + |B|_F)) <= sum_i (b_i - ln(1 + b_i)) <= |B|_F^2 / 2
 
     Tr(A - B), |A - B|_F and |B|_F are estimated with the same standard normal probes g: means of g'(A - B)g,
-    |(A - B)g|^2 and |Bg|^2, from one streamed product of K with 2 x ``probes`` vectors. See ``_trace_interval``.
+    |(A - B)g|^2 and |Bg|^2, from one streamed product of K with 2 x ``probes`` vectors. See ``_trace_interval``. Where
+    this narrows neither end, the certificate is returned as it was, certain.
     """
     x = math.log(_EVENTS / delta)
     if probes <= 4.0 * x:
@@ -57,9 +58,12 @@ def tighten(
     centre, rounding = certificate.evidence["kl_to_reference"], certificate.evidence["rounding_slack"]
     lower = centre + 0.5 * (trace.lower + curvature.lower) - rounding
     upper = centre + 0.5 * (trace.upper + curvature.upper) + rounding
+    narrowed = Interval(max(lower, certificate.kl.lower), min(upper, certificate.kl.upper))
+    if narrowed == certificate.kl:  # what is certain is as narrow, and stays certain
+        return certificate
     return replace(
         certificate,
-        kl=Interval(max(lower, certificate.kl.lower), min(upper, certificate.kl.upper)),
+        kl=narrowed,
         theorem="R2 (reference model, statistical), " + certificate.theorem.split(", ", 1)[1],
         evidence={**certificate.evidence, "probes": probes, "half_width": 0.5 * (upper - lower)},
         confidence=1.0 - delta,
