@@ -79,15 +79,20 @@ def load_dataset(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """X (N, D) and y (N,) of a data set in the data directory."""
     path = dataset_path(name)
     if not path.exists():
-        raise DataFileError(
-            f"{path} is missing; get it with 'certgp datasets fetch {name}', "
-            f"or set {DATA_VARIABLE} to the directory that holds {name}.npz"
-        )
+        raise DataFileError(missing_dataset(name))
     try:
         with np.load(path, allow_pickle=False) as archive:
             return archive["X"], archive["y"]
     except _DAMAGED as error:
         raise _damaged(path, error) from error
+
+
+def missing_dataset(name: str) -> str:
+    """What to say where the file of a data set is not there."""
+    return (
+        f"{dataset_path(name)} is missing; get it with 'certgp datasets fetch {name}', "
+        f"or set {DATA_VARIABLE} to the directory that holds {name}.npz"
+    )
 
 
 def load_paper_version(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
