@@ -49,7 +49,7 @@ def _ranks(axes: Axes, rows: Sequence[Row], n: int) -> None:
         own = [row for row in rows if (row["kernel"], row["method"]) == curve]
         if own:
             end = max(row["D"] for row in own)
-            name = label if end == last else f"{label} (run for D ≤ {end})"
+            name = f"{label}{_over_seeds(own)}" + ("" if end == last else f" (run for D ≤ {end})")
             _curve(axes, _by_dimension(own, "rank"), {"color": colour, "ls": line, "marker": marker, "label": name})
     beyond = sorted({(row["D"], row["more_than"]) for row in rows if row["more_than"] is not None})
     if beyond:
@@ -76,7 +76,7 @@ def _promises(axes: Axes, rows: Sequence[Row]) -> None:
         marker="o",
         ms=4,
         lw=1.3,
-        label="lowest rank",
+        label=f"lowest rank{_over_seeds(rows)}",
     )
     for key, (label, colour, marker) in _PROMISES.items():
         found = _by_dimension(rows, key)
@@ -99,6 +99,11 @@ def _by_dimension(rows: Sequence[Row], key: str) -> dict[int, list[int]]:
     """All ranks there are, by dimension."""
     dimensions = sorted({row["D"] for row in rows if row[key] is not None})
     return {D: [row[key] for row in rows if row["D"] == D and row[key] is not None] for D in dimensions}
+
+
+def _over_seeds(rows: Sequence[Row]) -> str:
+    seeds = len({row.get("seed") for row in rows})
+    return f", median of {seeds} seeds" if seeds > 1 else ", one seed"
 
 
 def _median(ranks: Sequence[int]) -> int:
