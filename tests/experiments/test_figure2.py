@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from certgp.experiments.cells import Cell, Finished
@@ -19,9 +21,30 @@ MERCER = {
     10: (1.0503928e-13, 3.95e-7, 1.6e-13),
 }
 EIGEN = {1: 143.879, 2: 61.8603, 3: 34.2185, 6: 10.5314, 10: 3.65526, 20: 0.679663, 50: 0.0508909, 200: 7.79008e-4}
-# means of ten draws
-FOURIER = {2: 27.0, 4: 3.00, 6: 1.82, 8: 1.72, 10: 1.61, 20: 0.622, 50: 0.312, 100: 0.0916, 200: 0.0530}
-MATERN_FOURIER = {10: 32.0, 20: 22.5, 50: 12.7, 100: 8.40, 200: 5.67}
+# rank -> mean of ten draws, and the standard deviation of one draw (over 60 others, by this library). Few frequencies
+# give a long tail: at r = 2 the mean of ten is known to a third, which is why the test weighs by standard errors.
+FOURIER = {
+    2: (27.0, 12.3),
+    4: (3.00, 6.9),
+    6: (1.82, 3.3),
+    8: (1.72, 2.0),
+    10: (1.61, 1.8),
+    20: (0.622, 0.79),
+    50: (0.312, 0.28),
+    100: (0.0916, 0.145),
+    200: (0.0530, 0.057),
+}
+MATERN_FOURIER = {
+    2: (151.0, 142.0),
+    4: (70.5, 77.0),
+    6: (48.6, 14.4),
+    8: (39.7, 13.1),
+    10: (32.0, 12.8),
+    20: (22.5, 8.8),
+    50: (12.7, 6.3),
+    100: (8.40, 3.0),
+    200: (5.67, 1.9),
+}
 
 
 def rows_of(kernel: str, method: str) -> dict[int, dict]:
@@ -50,10 +73,11 @@ def test_eigendecomposition_of_the_matern_kernel():
 
 
 @pytest.mark.parametrize(("kernel", "known"), [("gaussian", FOURIER), ("matern12", MATERN_FOURIER)])
-def test_fourier_divergences_spread_around_the_known_means(kernel, known):
+def test_fourier_divergences_agree_with_the_known_means_within_the_errors_of_both(kernel, known):
     rows = rows_of(kernel, "fourier")
-    for rank, mean in known.items():
-        assert rows[rank]["kl_least"] <= mean <= rows[rank]["kl_largest"]
+    for rank, (mean, sd) in known.items():
+        standard_error = sd * math.sqrt(2 / 10)  # of the difference of two means of ten
+        assert abs(rows[rank]["kl"] - mean) <= 3.0 * standard_error, rank
     for row in rows.values():
         assert row["draws"] == 10
         assert row["lower"] <= row["kl_first"] <= row["upper"]
