@@ -11,7 +11,6 @@ from certgp.experiments.paper_claims.paired import all_lower, paired_difference
 from certgp.experiments.paper_claims.sizes import marginal_gain
 from certgp.experiments.results import Result
 
-
 ALL_BASELINES = "DMGP and DFGP outperform all sparse and deep GP baselines (SVIGP, SGPR, DKL, RFEDGP)"
 
 
@@ -59,7 +58,11 @@ def test_nothing_is_decided_without_rows():
         ({"table_deep": made_up.deep(DMGP=0.42)}, "DMGP and DFGP outperform simple DNN", "DMGP 0.420, DNN+S 0.410"),
         ({"table_deep": made_up.deep(DNN_M=0.35)}, "Joint training", "DMGP 0.360, DNN+M 0.350, difference +0.010 ±"),
         ({"table_deep": made_up.deep(DNN_S=0.39)}, "The non-parametric", "DNN+M 0.400, DNN+S 0.390"),
-        ({"table_deep": made_up.deep(DFGP=0.40)}, "DMGP and DFGP outperform the exact GP", "DFGP 0.400, difference +0.0"),
+        (
+            {"table_deep": made_up.deep(DFGP=0.40)},
+            "DMGP and DFGP outperform the exact GP",
+            "DFGP 0.400, difference +0.0",
+        ),
         (
             {"sensitivity": made_up.sensitivity(best=0.83)},
             "Large d and r offer only",
@@ -67,7 +70,11 @@ def test_nothing_is_decided_without_rows():
         ),
         ({"electric": made_up.electric(part=0.31)}, "DMGP and DFGP reach equal", "no part of the rows suffices"),
         ({"curves": made_up.curves(mercer_shift=0.1)}, "MGP leads to", "mean 0.122, lower 0.122"),
-        ({"curves": made_up.curves(fourier=0.6)}, "The mean of FGP", "exact 0.500, FGP 0.600, difference +0.100 ± 0.009"),
+        (
+            {"curves": made_up.curves(fourier=0.6)},
+            "The mean of FGP",
+            "exact 0.500, FGP 0.600, difference +0.100 ± 0.009",
+        ),
         ({"curves": made_up.curves(width=1.2)}, "FGP (r = 68) is more confident", "lower in 0 of 4 draws"),
         ({"ranks": made_up.ranks(error=0.3)}, "FGP learns", "r = 24: 0.300"),
         ({"ranks": made_up.ranks(coverage=0.5)}, "FGP performs well", "holds the function on 50% of the grid"),
@@ -116,9 +123,7 @@ def test_nothing_is_said_on_part_of_the_evidence():
     for rows in (some, other_splits):
         assert verdicts(results(table_nlpd=rows))[the("FGP is slightly inferior")].verdict == NOT_RUN
     few = [row for row in made_up.deep() if row["method"] in ("DMGP", "DFGP", "SGPR+")]
-    assert (
-        verdicts(results(table_deep=few))[the(f"{ALL_BASELINES} in NLPD")].verdict == NOT_RUN
-    )
+    assert verdicts(results(table_deep=few))[the(f"{ALL_BASELINES} in NLPD")].verdict == NOT_RUN
 
 
 def test_a_claim_about_tables_has_to_hold_in_every_variant():
@@ -173,9 +178,8 @@ def test_figure_1_is_judged_at_the_largest_n_and_the_others_are_named():
 def test_figure_2_names_its_n():
     other = [row | {"N": 100} for row in made_up.figure2()]
     finding = verdicts(results(figure2=other + made_up.figure2()))[the("At equal rank, random features")]
-    assert finding.evidence == (
-        "N = 500: lower at 1 of 1 ranks (r = 4: 0.1 against 0.2); N = 100: lower at 1 of 1 ranks (r = 4: 0.1 against 0.2)"
-    )
+    shown = "lower at 1 of 1 ranks (r = 4: 0.1 against 0.2)"
+    assert finding.evidence == f"N = 500: {shown}; N = 100: {shown}"
 
 
 def test_draws_of_frequencies_that_disagree_decide_nothing():

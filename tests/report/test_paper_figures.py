@@ -91,7 +91,9 @@ def test_figure1_draws_the_largest_n_only():
 
 
 def test_figure1_says_over_how_many_seeds_its_medians_are():
-    rows = [row | {"seed": seed} for row in rank_rows() for seed in range(3) if seed == 0 or row["kernel"] == "gaussian"]
+    rows = [
+        row | {"seed": seed} for row in rank_rows() for seed in range(3) if seed == 0 or row["kernel"] == "gaussian"
+    ]
     left, right = figure1.draw(rows).axes
     assert "Gaussian, Mercer (3 seeds)" in legend(left)
     assert "Matérn 1/2, Fourier (1 seed)" in legend(left)

@@ -64,7 +64,11 @@ def add_parser(commands: Commands) -> None:
         help="directory for results and finished cells (default: certgp-results)",
     )
     parser.add_argument(
-        "--only", metavar="KEY=VALUE", nargs="+", default=[], help="compute (with --show: show) only cells with these settings"
+        "--only",
+        metavar="KEY=VALUE",
+        nargs="+",
+        default=[],
+        help="compute (with --show: show) only cells with these settings",
     )
     parser.add_argument("--show", action="store_true", help="show what is finished; compute nothing")
 

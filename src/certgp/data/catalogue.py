@@ -52,7 +52,7 @@ class DatasetInfo:
     unverified: tuple[str, ...] = ()  # what could not be checked against the source or the paper
 
     def label(self, n_rows: int, n_columns: int) -> str:
-        """How a file of this shape differs, or may differ, from the paper's set (or the source's); empty: not at all."""
+        """How a file of this shape differs, or may, from the paper's set (or the source's); empty: not at all."""
         for variant in self.variants:
             if (variant.n_rows, variant.n_columns) == (n_rows, n_columns):
                 return variant.note

@@ -157,10 +157,7 @@ def _thinned(values: Array) -> list[float]:
 def curve_rows(cell: Finished) -> list[Row]:
     """First each model's scores, then the points, then each model's answer along the grid."""
     models = cell["models"]
-    scores = [
-        {"kind": "scores", "model": model["model"], **{key: model[key] for key in _SCORES}}
-        for model in models
-    ]
+    scores = [{"kind": "scores", "model": model["model"], **{key: model[key] for key in _SCORES}} for model in models]
     points = [{"kind": "point", "x": x, "truth": y} for x, y in zip(cell["x"], cell["y"], strict=True)]
     answers = [
         {"kind": "curve", "model": model["model"], "x": x, "truth": truth, "mean": mean, "lower": lower, "upper": upper}

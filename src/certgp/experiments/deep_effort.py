@@ -1,9 +1,9 @@
 """How long each method of the paper's deep table is trained: budgets for one thread.
 
 The paper ran everything for 100 epochs of Adam in batches of 1,000 rows, on 32 cores. Here ``budgets`` says in words
-what ``FULL`` gives each method. SVIGP and RFEDGP have the paper's epochs up to 4,200 steps (100 epochs of protein), SGPR
-and DKL fewer iterations where they are dear, and small data smaller batches, at least ten an epoch. All networks have
-the paper's widths D-512-256-64-d.
+what ``FULL`` gives each method. SVIGP and RFEDGP have the paper's epochs up to 4,200 steps (100 epochs of protein),
+SGPR and DKL fewer iterations where they are dear, and small data smaller batches, at least ten an epoch. All networks
+have the paper's widths D-512-256-64-d.
 """
 
 from __future__ import annotations

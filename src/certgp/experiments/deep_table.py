@@ -37,9 +37,7 @@ def _cells(quick: bool) -> Sequence[Cell]:
     """Split by split, so that an unfinished run has every method."""
     if quick:
         return [deep_cell(QUICK_DATA, method, 0, quick=True) for method in method_names()]
-    return [
-        deep_cell(data, method, split) for data in data_of_table() for split in SPLITS for method in method_names()
-    ]
+    return [deep_cell(data, method, split) for data in data_of_table() for split in SPLITS for method in method_names()]
 
 
 def _rows(finished: Sequence[Finished]) -> Sequence[Row]:

@@ -1,8 +1,8 @@
 """NLPD and training time against the number of training points, on the largest data set at hand.
 
 [paper, figure of the Electric data] The paper shows Electric (1.8 million training rows); where its file is not in the
-data directory, the one there with the most rows stands in. DMGP and DFGP learn from fractions of the training rows, the baselines (dashed in the
-figure) from all of them; these cells are the ones of the deep table. One split.
+data directory, the one there with the most rows stands in. DMGP and DFGP learn from fractions of the training rows, the
+baselines (dashed in the figure) from all of them; these cells are the ones of the deep table. One split.
 """
 
 from __future__ import annotations

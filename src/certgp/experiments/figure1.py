@@ -219,7 +219,7 @@ FIGURE1 = Experiment(
     _cells,
     _compute,
     _rows,
-    left_out=f"the Matern kernel with Fourier features at N = 2000 and 5000 in more than {_MATERN_FOURIER_D} dimensions, "
-    "where every rank that is tried needs N x N matrices (at N = 1000 they need more than 2 N features); the Matern "
-    "kernel at N = 5000 has one seed",
+    left_out=f"the Matern kernel with Fourier features at N = 2000 and 5000 in more than {_MATERN_FOURIER_D} "
+    "dimensions, where every rank that is tried needs N x N matrices (at N = 1000 they need more than 2 N features); "
+    "the Matern kernel at N = 5000 has one seed",
 )

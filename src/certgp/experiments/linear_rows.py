@@ -20,8 +20,8 @@ OWN_VARIANT = "certgp"
 # what each variant is, in the order of the table
 VARIANTS = {
     OWN_VARIANT: "SparseGP, FourierGP and MercerGP with their defaults; all data sets, ranks and splits (3droad: two)",
-    "likelihood": "the paper's MGP, which maximises the likelihood of the low-rank model and predicts with its variance, "
-    "trained as ours are; elevators and protein, the paper's own files",
+    "likelihood": "the paper's MGP, which maximises the likelihood of the low-rank model and predicts with its "
+    "variance, trained as ours are; elevators and protein, the paper's own files",
     "paper": "the paper's models and training, as its text says; elevators and protein (above rank 100 two splits)",
     "released": "what the released code does otherwise for FGP and MGP; elevators and protein, to rank 100 (MGP: two "
     "splits)",

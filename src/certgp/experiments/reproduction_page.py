@@ -101,8 +101,8 @@ def _missing(results: Results) -> str:
         [
             "## Data sets, and what could not be run",
             *(reasons or ["All data sets of the paper are in the tables above."]),
-            "Figures of a version that differs from the paper's say nothing about the paper's own. [Data](data.md) says "
-            "where the sets come from.",
+            "Figures of a version that differs from the paper's say nothing about the paper's own. [Data](data.md) "
+            "says where the sets come from.",
             table,
             "Left out on purpose:",
             _left_out(),
@@ -128,8 +128,8 @@ def _reasons(absent: Sequence[str]) -> list[str]:
         texts.append(f"Not run yet: {', '.join(waiting)} (`certgp reproduce table-nlpd`).")
     if not_at_hand:
         texts.append(
-            f"In none of the tables: {', '.join(not_at_hand)}. The paper has them in its deep table only, and their files "
-            "were not in the data directory when these results were computed. `certgp datasets fetch "
+            f"In none of the tables: {', '.join(not_at_hand)}. The paper has them in its deep table only, and their "
+            "files were not in the data directory when these results were computed. `certgp datasets fetch "
             f"{' '.join(not_at_hand)}` gets them; `certgp reproduce table-deep` and `electric` then use them."
         )
     return texts

@@ -139,7 +139,9 @@ def _well_at_rank_4(results: Results) -> Finding:
         return not_run("ranks")
     spread = pstdev(exact["truth"])
     text = f"RMSE where the data are {error:.3f}, the function's standard deviation {spread:.3f}; its 95 % band holds "
-    return finding(error <= 0.5 * spread and coverage >= _FEW_MISSES, f"{text}the function on {coverage:.0%} of the grid")
+    return finding(
+        error <= 0.5 * spread and coverage >= _FEW_MISSES, f"{text}the function on {coverage:.0%} of the grid"
+    )
 
 
 _WHERE = "appendix, curve learning"
@@ -152,8 +154,8 @@ CLAIMS = (
         "MGP leads to a posterior mean and predictive intervals similar to those of the exact GP (r = 34)",
         _WHERE,
         "curves",
-        f"mean and both ends of the band differ by at most {_SIMILAR:.0%} of the exact mean's standard deviation on the "
-        "grid",
+        f"mean and both ends of the band differ by at most {_SIMILAR:.0%} of the exact mean's standard deviation on "
+        "the grid",
         _mercer_like_exact,
     ),
     Claim(
@@ -174,8 +176,8 @@ CLAIMS = (
         "As r increases, the mean of MGP approximates that of the exact GP very well",
         _WHERE,
         "ranks",
-        f"at the largest rank it is nearer than at the smallest, and within {_SIMILAR:.0%} of the exact mean's standard "
-        "deviation",
+        f"at the largest rank it is nearer than at the smallest, and within {_SIMILAR:.0%} of the exact mean's "
+        "standard deviation",
         _mercer_approaches_exact,
     ),
     Claim(
@@ -189,16 +191,16 @@ CLAIMS = (
         f"FGP performs well with high confidence even with r = {_LOW_RANK}",
         _WHERE,
         "ranks",
-        "the error where the data are is at most half the function's standard deviation, and the confidence is deserved: "
-        f"the 95 % band holds the function on {_FEW_MISSES:.0%} of the grid; one draw of frequencies",
+        "the error where the data are is at most half the function's standard deviation, and the confidence is "
+        f"deserved: the 95 % band holds the function on {_FEW_MISSES:.0%} of the grid; one draw of frequencies",
         _well_at_rank_4,
     ),
     Claim(
         "FGP learns the function accurately after r = 24",
         _WHERE,
         "ranks",
-        f"at every such rank the error where the data are is at most {_SIMILAR:.0%} above that of the exact GP; one draw "
-        "of frequencies",
+        f"at every such rank the error where the data are is at most {_SIMILAR:.0%} above that of the exact GP; one "
+        "draw of frequencies",
         _accurate_from_24,
     ),
 )

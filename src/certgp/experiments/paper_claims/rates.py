@@ -42,7 +42,9 @@ def _lower_rank(first: tuple[str, str], second: tuple[str, str]) -> Callable[[Re
             return not_run("figure1")
         judged = known[largest]
         shown = "; ".join(f"D = {a['D']}: {_shown(a)} against {_shown(b)}" for a, b in _first_seed(judged))
-        texts = [f"{_counts(n, some, len(tried[n]))}{f' ({shown})' if n == largest else ''}" for n, some in known.items()]
+        texts = [
+            f"{_counts(n, some, len(tried[n]))}{f' ({shown})' if n == largest else ''}" for n, some in known.items()
+        ]
         return finding(all(_lower(a, b) for a, b in judged), "; ".join(texts))
 
     return judge

@@ -87,7 +87,8 @@ def _fewer_points_suffice(results: Results) -> Finding:
         better = [
             row
             for row in chosen_rows(parts, method=method)
-            if (number(row, "nlpd") or 0.0) <= (number(best, "nlpd") or 0.0) and (_cpu(row) or 0.0) < (_cpu(best) or 0.0)
+            if (number(row, "nlpd") or 0.0) <= (number(best, "nlpd") or 0.0)
+            and (_cpu(row) or 0.0) < (_cpu(best) or 0.0)
         ]
         won.append(bool(better))
         least = min((number(row, "fraction") or 1.0 for row in better), default=None)
@@ -134,7 +135,8 @@ CLAIMS = (
         "DMGP and DFGP reach equal precision with fewer training points and less time",
         "figure of the Electric data",
         "electric",
-        "some part of the rows gives at most the NLPD of the best baseline on all rows, in fewer CPU seconds; one split",
+        "some part of the rows gives at most the NLPD of the best baseline on all rows, in fewer CPU seconds; one "
+        "split",
         _fewer_points_suffice,
     ),
     Claim(

@@ -1,7 +1,8 @@
 """The linear tables as curves over the rank: ours solid and filled, the paper's dashed and open.
 
-The paper's line is drawn in full, also where there is no figure of ours. A panel whose data differ from the paper's says
-so. Values far above the others of their panel would flatten it: they are marked at its upper edge, with their number.
+The paper's line is drawn in full, also where there is no figure of ours. A star marks data that differ from the paper's.
+Values far above the others of their panel would flatten it: they are marked at its upper edge and stand in its
+corner.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ def _curves(rows: Sequence[Row]) -> list[tuple[str, dict[str, Any], list[tuple[i
 
 def _upper_limit(values: Sequence[float]) -> float | None:
     """The upper edge of a panel from which some values are far away; None where none is."""
-    lower, upper = np.quantile(values, (0.25, 0.75))
+    lower, upper = np.quantile(values, (0.25, 0.75)) if values else (0.0, 0.0)
+    if lower == upper:
+        return None  # no spread to measure a distance by
     fence = upper + _FENCE * (upper - lower)
     inside = [value for value in values if value <= fence]
     if len(inside) == len(values):
@@ -119,8 +122,8 @@ def _mark_clipped(axes: Axes, clipped: Mapping[int, Sequence[tuple[float, str]]]
     lines = [
         f"r = {rank}: {', '.join(f'{value:.2f}' for value, _ in sorted(clipped[rank]))}" for rank in sorted(clipped)
     ]
-    corner = {"transform": axes.transAxes, "ha": "right", "va": "top"}
-    axes.text(1.0, 1.0, "\n".join(lines), fontsize=SMALL - 2, **corner)
+    text = "\n".join(lines)
+    axes.text(1.0, 1.0, text, fontsize=SMALL - 2, transform=axes.transAxes, ha="right", va="top")
 
 
 def _legend(rows: Sequence[Row], any_clipped: bool) -> list[Line2D]:
