@@ -187,8 +187,8 @@ def _budgets(rows: Sequence[Row]) -> str:
         "The paper ran all methods for 100 epochs of Adam in batches of 1,000 rows, on 32 cores. Here each has a "
         "budget for one thread. Wall seconds were measured while other programs ran, CPU seconds depend less on those; "
         "neither is set against the paper's, which are from another machine. The figure shows means over the splits "
-        f"that all methods of a data set have, the tables means over all splits of each.\n\n{markdown_table(columns, lines)}"
-    )
+        "that all methods of a data set have, the tables means over all splits of each.\n\n"
+    ) + markdown_table(columns, lines)
 
 
 def _sensitivity(rows: Sequence[Row]) -> list[str]:

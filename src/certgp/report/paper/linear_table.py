@@ -1,8 +1,7 @@
 """The linear tables as curves over the rank: ours solid and filled, the paper's dashed and open.
 
-The paper's line is drawn in full, also where there is no figure of ours. A star marks data that differ from the paper's.
-Values far above the others of their panel would flatten it: they are marked at its upper edge and stand in its
-corner.
+The paper's line is drawn in full, also where there is none of ours. A star marks data that differ from the paper's.
+Values far above the others of their panel would flatten it: they are marked at its upper edge and stand in its corner.
 """
 
 from __future__ import annotations
