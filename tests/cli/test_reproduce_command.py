@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import csv
+import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from certgp.cli import reproduce
+from certgp.experiments import figure2
 from certgp.experiments.cells import CellStore, Finished
 from certgp.experiments.curves import CURVES
+from certgp.experiments.figure1 import FIGURE1
+from certgp.experiments.linear_table import TABLE_NLPD
 
+FIGURE1_RESULTS = ("kl_per_row", "a_priori_paper", "a_priori_sharp", "trace_paper", "trace_sharp", "reference")
 MODEL = {"rmse": 0.1, "rmse_inputs": 0.1, "coverage": 1.0, "seconds": 0.1}
 
 
 @pytest.fixture
-def finished_curves(tmp_path):
-    (cell,) = CURVES.cells(False)
+def finished_curves(tmp_path, monkeypatch):
+    """The curve's one cell, without the draws of frequencies."""
+    cell = CURVES.cells(False)[0]
     grid = [0.01 * i for i in range(100)]
     answer = {"mean": grid, "lower": [x - 1 for x in grid], "upper": [x + 1 for x in grid]}
     values = {"x": [0.0], "y": [0.5], "grid": grid, "truth": grid, "models": [{"model": "exact GP", **MODEL, **answer}]}
     CellStore(tmp_path / "results" / "cells").save(Finished(cell, values, 0.1))
+    monkeypatch.setattr(reproduce, "experiment", lambda name: replace(CURVES, cells=lambda quick: [cell]))
 
 
 def test_long_tables_are_cut_on_the_screen_and_whole_in_the_file(certgp, finished_curves, tmp_path):
@@ -36,7 +46,7 @@ def test_showing_writes_nothing(certgp, finished_curves, tmp_path):
     assert outcome.code == 0
     assert "1 of 1 cells finished" in outcome.out
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["cells"]
-    assert certgp("reproduce", "figure1", "--show", "--out", "nothing").code == 0
+    assert certgp("reproduce", "curves", "--show", "--out", "nothing").code == 0
     assert not (tmp_path / "nothing").exists()
 
 
@@ -44,3 +54,52 @@ def test_quick_results_have_a_folder_of_their_own_and_say_what_they_are(certgp, 
     assert certgp("reproduce", "curves", "--quick", "--out", "results").code == 0
     assert not (tmp_path / "results" / "curves.csv").exists()
     assert "quick version" in (tmp_path / "results" / "quick" / "curves.json").read_text()
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_computing(certgp, tmp_path, monkeypatch):
+    monkeypatch.setattr(figure2, "_compute", None)  # would fail
+    (tmp_path / "file").write_text("")
+    for out in ("file", "file/below"):
+        outcome = certgp("reproduce", "figure2", "--quick", "--out", out)
+        assert outcome.code != 0
+        assert f"--out {out} " in outcome.err
+        assert "Errno" not in outcome.err
+
+
+def test_a_cell_without_results_gives_a_message(certgp, finished_curves, tmp_path):
+    (path,) = (tmp_path / "results" / "cells").rglob("*.json")
+    content = json.loads(path.read_text())
+    for result in ({}, None, {"x": [0.0]}):
+        path.write_text(json.dumps(content | {"result": result}))
+        outcome = certgp("reproduce", "curves", "--show", "--out", "results")
+        assert outcome.code != 0
+        assert "is not a finished cell" in outcome.err
+        assert "delete it to compute it again" in outcome.err
+
+
+def test_show_honours_only(certgp, tmp_path):
+    store = CellStore(tmp_path / "results" / "cells")
+    for cell in FIGURE1.cells(True)[:2]:
+        store.save(Finished(cell, dict.fromkeys(("rank", *FIGURE1_RESULTS)), 0.1))
+    everything = certgp("reproduce", "figure1", "--quick", "--show", "--out", "results")
+    assert "(2 of 12 cells finished)" in everything.out
+    some = certgp("reproduce", "figure1", "--quick", "--show", "--only", "D=1", "method=mercer", "--out", "results")
+    assert "(1 of 1 cells finished)" in some.out
+
+
+def test_sets_that_are_not_at_hand_are_left_out_and_named(certgp, tmp_path, monkeypatch):
+    monkeypatch.setenv("CERTGP_DATA", str(tmp_path / "data"))
+    (tmp_path / "data").mkdir()
+    np.savez(tmp_path / "data" / "bike.npz", X=np.zeros((9, 3)), y=np.zeros(9))
+    only = ["--only", "rank=6", "method=MGP", "split=0", "variant=certgp"]
+    told = {"nlpd": 0.1, "rmse": 0.1, "cpu_seconds": 1.0, "n_rows": 9, "n_columns": 3}
+    monkeypatch.setattr(reproduce, "experiment", lambda name: replace(TABLE_NLPD, compute=lambda settings: told))
+    outcome = certgp("reproduce", "table-nlpd", "--out", "results", *only)
+    assert outcome.code == 0
+    assert [path.name for path in (tmp_path / "results" / "cells").rglob("*.json")] == ["certgp-bike-MGP-6-0.json"]
+    (line,) = [line for line in outcome.err.splitlines() if "elevators" in line]
+    assert line.startswith("note: elevators is left out: ")
+    assert "certgp datasets fetch elevators" in line
+    nothing = certgp("reproduce", "table-nlpd", "--out", "results", *only, "data=sarcos")
+    assert nothing.code != 0
+    assert "certgp datasets fetch sarcos" in nothing.err

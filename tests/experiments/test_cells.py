@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from certgp.errors import DataFileError, InvalidInputError
-from certgp.experiments.cells import Cell, CellStore, chosen, computed, source_hash
+from certgp.experiments.cells import Cell, CellStore, Finished, chosen, computed, source_hash
 
 CELLS = [Cell("family", {"data": data, "rank": rank}) for data in ("a", "b/c") for rank in (1, 20)]
 
@@ -60,13 +60,39 @@ def test_cells_are_chosen_by_their_settings():
     assert chosen(CELLS, []) == CELLS
 
 
+@pytest.mark.parametrize("result", ["{}", "null", "[1]"])
+def test_a_cell_without_results_is_refused(tmp_path, result):
+    store = CellStore(tmp_path)
+    list(computed(CELLS[:1], squares, store))
+    (path,) = tmp_path.rglob("*.json")
+    path.write_text(f'{{"settings": {{"data": "a", "rank": 1}}, "result": {result}, "seconds": 1, "made_by": {{}}}}')
+    with pytest.raises(DataFileError, match=r"a-1\.json is not a finished cell .*delete it to compute it again"):
+        store.load(CELLS[0])
+
+
+def test_a_result_that_is_not_there_names_the_cell():
+    with pytest.raises(DataFileError, match=r"a-1\.json is not a finished cell \(it has no nlpd\)"):
+        Finished(CELLS[0], {"rmse": 1.0}, 1.0)["nlpd"]
+
+
 @pytest.mark.parametrize(
-    ("condition", "text"),
-    [("rank", "key=value"), ("rank=7", "rank has the values 1, 20"), ("size=7", "settings are data, rank")],
+    ("conditions", "text"),
+    [
+        (["rank"], "key=value"),
+        (["rank=7"], "'rank=7' fits no cell: rank has the values 1, 20$"),
+        (["size=7"], "'size=7' fits no cell; settings are data, rank$"),
+        (["rank=20", "data=c"], "'data=c' fits no cell among the cells with rank=20: data has the values a, b/c$"),
+    ],
 )
-def test_conditions_that_fit_nothing_are_refused(condition, text):
+def test_conditions_that_fit_nothing_are_refused(conditions, text):
     with pytest.raises(InvalidInputError, match=text):
-        chosen(CELLS, [condition])
+        chosen(CELLS, conditions)
+
+
+def test_numbers_in_messages_are_in_their_own_order():
+    cells = [Cell("family", {"rank": rank}) for rank in (100, 6, 50, 10)]
+    with pytest.raises(InvalidInputError, match="6, 10, 50, 100"):
+        chosen(cells, ["rank=7"])
 
 
 def test_a_cell_that_fails_is_left_out_and_tried_again(tmp_path):

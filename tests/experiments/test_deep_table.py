@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from certgp.data.catalogue import DATASETS
 from certgp.experiments.catalogue import experiment
 from certgp.experiments.cells import Cell, Finished
 from certgp.experiments.comparison import compared
 from certgp.experiments.deep_cells import compute, deep_cell
-from certgp.experiments.deep_methods import FULL, build, build_at, method_names
+from certgp.experiments.deep_effort import FULL, budgets
+from certgp.experiments.deep_methods import build, build_at, method_names
+from certgp.experiments.electric import largest_at_hand
 from certgp.experiments.published import Figure
 
 
@@ -53,7 +58,7 @@ def test_columns_beside_the_papers():
 def test_the_deep_table_has_every_method_on_five_splits_and_the_papers_figures():
     table = experiment("table-deep")
     cells = table.cells(False)
-    assert len({cell.name for cell in cells}) == len(cells) == 12 * 4 * 5
+    assert len({cell.name for cell in cells}) == len(cells) == 12 * 5 * len({cell.settings["data"] for cell in cells})
     done = [finished(deep_cell("elevators", "DFGP", split), 0.34 + 0.01 * split) for split in range(3)]
     (row,) = table.rows([*done])
     assert (row["data"], row["method"], row["splits"]) == ("elevators", "DFGP", 3)
@@ -82,15 +87,65 @@ def test_sensitivity_covers_the_papers_grid_up_to_a_rank():
     assert (row["rank"], row["paper_nlpd"]) == (64, 0.847)
 
 
-def test_electric_takes_the_largest_set_at_hand_and_shares_cells_with_the_table(data):
+def test_the_deep_table_has_the_papers_own_files_and_others_in_the_papers_size(data, monkeypatch):
+    def covered():
+        return list(dict.fromkeys(cell.settings["data"] for cell in experiment("table-deep").cells(False)))
+
+    assert covered() == ["elevators", "protein"]  # the sarcos that is there has 400 rows
+    songs = replace(DATASETS["song"], n_rows=30, n_columns=2)
+    monkeypatch.setitem(DATASETS, "song", songs)
+    np.savez(data / "song.npz", X=np.zeros((30, 2)), y=np.zeros(30))
+    assert covered() == ["elevators", "protein", "song"]
+
+
+def test_electric_takes_the_largest_set_at_hand(data):
+    assert largest_at_hand() == "sarcos"
+    np.savez(data / "buzz.npz", X=np.zeros((500, 2)), y=np.zeros(500))
+    np.savez(data / "3droad.npz", X=np.zeros((450, 2)), y=np.zeros(450))
+    assert largest_at_hand() == "buzz"
+    (data / "electric.npz").write_bytes(b"damaged")
+    assert largest_at_hand() == "buzz"
+    for path in data.iterdir():
+        path.unlink()
+    assert largest_at_hand() == "electric"
+
+
+def test_electric_shares_cells_with_the_table(data, monkeypatch):
+    monkeypatch.setitem(DATASETS, "sarcos", replace(DATASETS["sarcos"], n_rows=400, n_columns=3))
     figure = experiment("electric")
     cells = figure.cells(False)
-    assert {cell.settings["data"] for cell in cells} == {"3droad"}
+    assert {cell.settings["data"] for cell in cells} == {"sarcos"}
     shared = set(map(repr, cells)) & set(map(repr, experiment("table-deep").cells(False)))
     assert len(shared) == 7  # DFGP, DMGP and five baselines on all rows
     rows = figure.rows([finished(cell, 0.2) for cell in cells])
     assert [row["method"] for row in rows if row["baseline"]] == ["SVIGP", "SGPR", "DKL", "RFEDGP", "DNN+S"]
     assert all((row["paper_nlpd"] is not None) == (row["fraction"] == 1.0) for row in rows)
+
+
+def test_the_deep_tables_rows_have_each_splits_figures_and_means_over_shared_splits():
+    cells = [deep_cell("elevators", "DMGP", split) for split in range(3)]
+    done = [finished(cell, 0.1 * (1 + i), seconds=10.0 * i) for i, cell in enumerate(cells)]
+    done += [finished(deep_cell("elevators", "SGPR", split), 0.5) for split in (0, 2)]
+    mercer, sparse = experiment("table-deep").rows(done)
+    assert [mercer[f"cpu_seconds_split_{split}"] for split in range(4)] == [0.0, 10.0, 20.0, None]
+    assert mercer["shared_splits"] == sparse["shared_splits"] == "0 2"
+    assert mercer["nlpd"] == pytest.approx(0.2)
+    assert mercer["nlpd_shared"] == pytest.approx(0.2)
+    assert mercer["cpu_seconds_shared"] == pytest.approx(10.0)
+    (alone,) = experiment("table-deep").rows(done[:1])
+    assert (alone["nlpd_shared"], alone["nlpd_shared_sd"]) == (pytest.approx(0.1), None)
+
+
+def test_budgets_in_words_are_those_of_the_methods():
+    words = budgets(14_939)
+    listed = [method for group in words for method in group.split(", ")]
+    assert sorted(listed) == sorted(method_names())
+    for group, text in words.items():
+        for method in group.split(", "):
+            settings = build(method, 14_939, 0).get_params()
+            assert f"{settings['max_iter']} " in text, method
+            assert f"{settings.get('batch_size', FULL.network_batch):,}" in text or method.startswith("SGPR"), method
+    assert "at most 500 and 214 iterations" in words["SGPR, SGPR+"]
 
 
 def test_budgets():

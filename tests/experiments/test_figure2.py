@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from certgp.experiments.cells import Cell, Finished
@@ -19,9 +21,31 @@ MERCER = {
     10: (1.0503928e-13, 3.95e-7, 1.6e-13),
 }
 EIGEN = {1: 143.879, 2: 61.8603, 3: 34.2185, 6: 10.5314, 10: 3.65526, 20: 0.679663, 50: 0.0508909, 200: 7.79008e-4}
-# means of ten draws
-FOURIER = {2: 27.0, 4: 3.00, 6: 1.82, 8: 1.72, 10: 1.61, 20: 0.622, 50: 0.312, 100: 0.0916, 200: 0.0530}
-MATERN_FOURIER = {10: 32.0, 20: 22.5, 50: 12.7, 100: 8.40, 200: 5.67}
+# rank -> mean of ten draws, and the standard deviation of one draw (over 300 others, by this library). Few frequencies
+# give a long tail: at r = 2 the mean of ten is known to a third, which is why the test weighs by standard errors.
+# Our own ten draws are high for the Matern kernel at r = 100: 12.5 where those 300 have the mean 8.7, sd 3.4.
+FOURIER = {
+    2: (27.0, 24.6),
+    4: (3.0, 5.75),
+    6: (1.82, 3.42),
+    8: (1.72, 2.67),
+    10: (1.61, 1.77),
+    20: (0.622, 0.818),
+    50: (0.312, 0.264),
+    100: (0.0916, 0.156),
+    200: (0.053, 0.0706),
+}
+MATERN_FOURIER = {
+    2: (151.0, 142.0),
+    4: (70.5, 68.8),
+    6: (48.6, 31.2),
+    8: (39.7, 13.7),
+    10: (32.0, 13.0),
+    20: (22.5, 9.41),
+    50: (12.7, 5.84),
+    100: (8.4, 3.38),
+    200: (5.67, 2.28),
+}
 
 
 def rows_of(kernel: str, method: str) -> dict[int, dict]:
@@ -50,10 +74,11 @@ def test_eigendecomposition_of_the_matern_kernel():
 
 
 @pytest.mark.parametrize(("kernel", "known"), [("gaussian", FOURIER), ("matern12", MATERN_FOURIER)])
-def test_fourier_divergences_spread_around_the_known_means(kernel, known):
+def test_fourier_divergences_agree_with_the_known_means_within_the_errors_of_both(kernel, known):
     rows = rows_of(kernel, "fourier")
-    for rank, mean in known.items():
-        assert rows[rank]["kl_least"] <= mean <= rows[rank]["kl_largest"]
+    for rank, (mean, sd) in known.items():
+        standard_error = sd * math.sqrt(2 / 10)  # of the difference of two means of ten
+        assert abs(rows[rank]["kl"] - mean) <= 3.0 * standard_error, rank
     for row in rows.values():
         assert row["draws"] == 10
         assert row["lower"] <= row["kl_first"] <= row["upper"]

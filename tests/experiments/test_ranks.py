@@ -18,12 +18,23 @@ def finished(experiment):
 def test_rows_of_the_curve_hold_three_models_and_the_points_once():
     rows = CURVES.rows(finished(CURVES))
     counts = Counter(row["kind"] for row in rows)
-    assert counts == {"scores": 3, "point": 25, "curve": 3 * 126}
+    assert counts == {"scores": 3, "point": 25, "curve": 3 * 126, "draw": 3}
     assert [row["model"] for row in rows[:3]] == ["exact GP", "Mercer GP, rank 34", "Fourier GP, rank 68"]
     for row in rows:
         if row["kind"] == "curve":
             assert row["lower"] <= row["mean"] <= row["upper"]
             assert row["truth"] == pytest.approx(float(true_curve(row["x"])), abs=1e-5)
+
+
+def test_draws_of_frequencies_share_the_points_and_begin_with_the_figures():
+    rows = CURVES.rows(finished(CURVES))
+    drawn = [row for row in rows if row["kind"] == "draw"]
+    (figure,) = [row for row in rows if row["kind"] == "scores" and row["model"] == drawn[0]["model"]]
+    assert drawn[0]["rmse"] == pytest.approx(figure["rmse"], rel=1e-6)
+    assert len({row["rmse"] for row in drawn}) == len(drawn)
+    assert all(row["width"] > 0 for row in drawn)
+    assert {cell.name for cell in CURVES.cells(True)} < {cell.name for cell in CURVES.cells(False)}
+    assert len(CURVES.cells(False)) == 21
 
 
 def test_a_larger_rank_follows_the_curve_better():

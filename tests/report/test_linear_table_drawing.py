@@ -37,7 +37,8 @@ def test_panels_lines_and_legend(tmp_path):
     drawn = {tuple(line.get_ydata()) for line in visible[0].lines}
     assert {(0.494, 0.49, 0.45), (0.6, 0.6, 0.6), (0.8,), (1.1,)} <= drawn
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts == ["SGPR", "FGP", "MGP", "certgp, defaults", "paper's text, run here", "printed in the paper"]
+    ours = ["certgp, defaults", "paper's text, run here"]
+    assert texts == ["SGPR", "FGP", "MGP", *ours, "printed in the paper", "beyond the panel: see its corner"]
     save_figure(figure, tmp_path / "table.png")
     assert (tmp_path / "table.png").stat().st_size > 5_000
 
@@ -46,3 +47,21 @@ def test_labels_of_ranks_do_not_run_into_each_other():
     figure = draw([row("elevators", "certgp", "MGP", rank, 0.5, None) for rank in (6, 10, 50, 100, 200, 300)])
     labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
     assert labels == ["6", "10", "50", "100", "", "300"]
+
+
+def test_the_papers_line_is_whole_where_ours_is_missing_and_other_data_are_marked():
+    rows = [row("bike", "certgp", "MGP", rank, 0.5 if rank == 6 else None, 0.6) | {"note": "x"} for rank in (6, 10, 50)]
+    figure = draw(rows)
+    assert figure.axes[0].get_title(loc="left") == "bike *"
+    assert "data differ from the paper's" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert {(0.6, 0.6, 0.6), (0.5,)} <= {tuple(line.get_ydata()) for line in figure.axes[0].lines}
+
+
+def test_values_far_above_the_others_are_clipped_and_marked():
+    rows = [row("elevators", "certgp", "MGP", rank, 0.5 - rank / 1000, 0.5) for rank in (6, 10, 50, 100)]
+    rows.append(row("elevators", "certgp", "FGP", 6, 9.5, 8.5))
+    figure = draw(rows)
+    axes = figure.axes[0]
+    assert axes.get_ylim()[1] < 0.6
+    assert [text.get_text() for text in axes.texts] == ["r = 6: 8.50, 9.50"]
+    assert any("beyond the panel" in text.get_text() for text in figure.legends[0].get_texts())

@@ -80,7 +80,7 @@ def test_figure1_shows_ranks_the_full_rank_and_what_certificates_promise():
     assert "full rank, N = 100" in legend(left)
     assert "more than 2 N" in legend(left)
     assert len(legend(right)) == 6
-    lines = [line for line in right.lines if line.get_label() == "lowest rank"]
+    lines = [line for line in right.lines if str(line.get_label()).startswith("lowest rank")]
     assert list(lines[0].get_ydata()) == [5, 6]
 
 
@@ -88,6 +88,16 @@ def test_figure1_draws_the_largest_n_only():
     other = [row | {"N": 50, "rank": 999} for row in rank_rows()]
     left = figure1.draw(rank_rows() + other).axes[0]
     assert left.get_ylim()[1] < 900
+
+
+def test_figure1_says_over_how_many_seeds_its_medians_are():
+    rows = [
+        row | {"seed": seed} for row in rank_rows() for seed in range(3) if seed == 0 or row["kernel"] == "gaussian"
+    ]
+    left, right = figure1.draw(rows).axes
+    assert "Gaussian, Mercer (3 seeds)" in legend(left)
+    assert "Matérn 1/2, Fourier (1 seed)" in legend(left)
+    assert "lowest rank (3 seeds)" in legend(right)
 
 
 def test_figure2_has_fourier_on_the_left_and_certificates_on_both_sides():

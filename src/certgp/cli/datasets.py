@@ -103,6 +103,7 @@ def _fields(local: LocalDataset) -> dict[str, object]:
         "license": info.license,
         "page": info.page,
         "files": [{"url": file.url, "sha256": file.sha256} for file in info.files],
+        "inferred": info.inferred,
         "unverified": list(info.unverified),
     }
 

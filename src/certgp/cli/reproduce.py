@@ -13,26 +13,16 @@ from typing import TYPE_CHECKING
 
 from certgp.cli.arguments import add_command
 from certgp.cli.output import Console, finite, table
-from certgp.errors import InvalidInputError
+from certgp.errors import DataFileError, InvalidInputError
+from certgp.experiments.catalogue import drawing_module, experiment, experiment_names
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
-    from certgp.experiments.cells import Cell
+    from certgp.experiments.cells import Cell, CellStore
     from certgp.experiments.experiment import Experiment, Row
 
 _ALL = "all"
-# drawings of an experiment's rows, by its name: modules of certgp.report.paper with a function draw(rows)
-_DRAWINGS = {
-    "figure1": "figure1",
-    "figure2": "figure2",
-    "curves": "curves",
-    "ranks": "ranks",
-    "table-nlpd": "linear_table",
-    "table-rmse": "linear_table",
-    "table-deep": "deep_table",
-    "sensitivity": "sensitivity",
-    "electric": "electric",
-}
+_CELLS = "cells"  # folder of finished cells under --out
 _COLOURS = 128  # line drawings need no more, and version control keeps every PNG
 _PRINTED = 60  # rows on the screen; the files hold all
 # columns that give way on a narrow terminal, by the end of their names, in this order
@@ -61,7 +51,8 @@ def add_parser(commands: Commands) -> None:
     """Declare the command and its options."""
     summary = "compute a table or figure of the paper and set it beside the paper's numbers"
     parser = add_command(commands, "reproduce", summary, _EXAMPLES, run)
-    parser.add_argument("name", choices=[*_DRAWINGS, _ALL], metavar="NAME", help=f"{', '.join(_DRAWINGS)} or {_ALL}")
+    names = experiment_names()
+    parser.add_argument("name", choices=[*names, _ALL], metavar="NAME", help=f"{', '.join(names)} or {_ALL}")
     parser.add_argument(
         "--quick", action="store_true", help="a small version, written to DIR/quick: fewer rows, splits, iterations"
     )
@@ -73,20 +64,21 @@ def add_parser(commands: Commands) -> None:
         help="directory for results and finished cells (default: certgp-results)",
     )
     parser.add_argument(
-        "--only", metavar="KEY=VALUE", nargs="+", default=[], help="compute only cells with these settings"
+        "--only",
+        metavar="KEY=VALUE",
+        nargs="+",
+        default=[],
+        help="compute (with --show: show) only cells with these settings",
     )
     parser.add_argument("--show", action="store_true", help="show what is finished; compute nothing")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Compute what is missing, write JSON, CSV and a figure, print the rows."""
-    out: Path = arguments.out
-    if out.exists() and not out.is_dir():
-        raise InvalidInputError(f"--out {out} is a file; give the name of a directory")
+    if not arguments.show:
+        _make_folder(arguments.out)
     console.status("starting")
-    from certgp.experiments.catalogue import experiment
-
-    names = list(_DRAWINGS) if arguments.name == _ALL else [arguments.name]
+    names = experiment_names() if arguments.name == _ALL else [arguments.name]
     fields, texts = [], []
     for name in names:
         found = experiment(name)
@@ -105,9 +97,41 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     console.result({"command": "reproduce", "experiments": fields}, "\n\n".join(texts))
 
 
+def _make_folder(out: Path) -> None:
+    """Hours of computing must not end at a folder that cannot be written to."""
+    try:
+        (out / _CELLS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if out.exists() and not out.is_dir():
+            raise InvalidInputError(f"--out {out} is a file; give the name of a directory") from error
+        reason = error.strerror or str(error)
+        raise InvalidInputError(f"--out {out} cannot be made or written to ({reason}); give another one") from error
+
+
 def _rows(found: Experiment, arguments: argparse.Namespace, console: Console) -> tuple[Sequence[Row], int, int]:
-    """The rows of all finished cells, after computing the wanted ones; how many cells are finished, of how many."""
-    from certgp.experiments.cells import CellStore, computed
+    """The rows of all finished cells, after computing the wanted ones; how many cells are finished, of how many.
+
+    With ``--show``, those of the wanted cells; otherwise those of all, which is what the files hold.
+    """
+    from certgp.experiments.cells import CellStore
+
+    cells = found.cells(arguments.quick)
+    store = CellStore(arguments.out / _CELLS)
+    wanted = _wanted(cells, arguments, console)
+    if arguments.show:
+        cells = wanted
+    else:
+        try:
+            _compute(found, _with_data(wanted, store, arguments, console), store, console)
+        except KeyboardInterrupt:
+            console.notice(f"{len(store.finished(cells))} of {len(cells)} cells are kept; the same command goes on")
+            raise
+    finished = store.finished(cells)
+    return found.rows(finished), len(finished), len(cells)
+
+
+def _compute(found: Experiment, cells: Sequence[Cell], store: CellStore, console: Console) -> None:
+    from certgp.experiments.cells import computed
 
     def announce(cell: Cell, number: int, total: int) -> None:
         settings = " ".join(f"{key}={value}" for key, value in cell.settings.items())
@@ -116,17 +140,30 @@ def _rows(found: Experiment, arguments: argparse.Namespace, console: Console) ->
     def failed(cell: Cell, error: Exception) -> None:
         console.notice(f"warning: {found.name}, {cell.name} failed and is left out: {error}")
 
-    cells = found.cells(arguments.quick)
-    store = CellStore(arguments.out / "cells")
-    if not arguments.show:
-        try:
-            for _ in computed(_wanted(cells, arguments, console), found.compute, store, announce, failed):
-                pass
-        except KeyboardInterrupt:
-            console.notice(f"{len(store.finished(cells))} of {len(cells)} cells are kept; the same command goes on")
-            raise
-    finished = store.finished(cells)
-    return found.rows(finished), len(finished), len(cells)
+    for _ in computed(cells, found.compute, store, announce, failed):
+        pass
+
+
+def _with_data(
+    cells: Sequence[Cell], store: CellStore, arguments: argparse.Namespace, console: Console
+) -> Sequence[Cell]:
+    """Cells whose data set is at hand, or that are finished; the others are left out, and said to be.
+
+    Where that leaves nothing of what was asked for, the missing file is an error.
+    """
+    from certgp.data import dataset_path, missing_dataset
+
+    def lacks_data(cell: Cell) -> bool:
+        return "data" in cell.settings and not dataset_path(str(cell.settings["data"])).exists()
+
+    missing = [cell for cell in cells if lacks_data(cell) and store.load(cell) is None]
+    reasons = {name: missing_dataset(name) for name in dict.fromkeys(str(cell.settings["data"]) for cell in missing)}
+    if missing and len(missing) == len(cells) and arguments.name != _ALL:
+        raise DataFileError("; ".join(reasons.values()))
+    for name, reason in reasons.items():
+        console.notice(f"note: {name} is left out: {reason}")
+    left_out = {cell.file for cell in missing}
+    return [cell for cell in cells if cell.file not in left_out]
 
 
 def _wanted(cells: Sequence[Cell], arguments: argparse.Namespace, console: Console) -> Sequence[Cell]:
@@ -153,7 +190,7 @@ def _write(found: Experiment, rows: Sequence[Row], arguments: argparse.Namespace
 
     quick = arguments.quick
     out: Path = arguments.out / "quick" if quick else arguments.out
-    out.mkdir(parents=True, exist_ok=True)
+    out.mkdir(exist_ok=True)
     title = f"{found.title} (quick version: nothing to compare with the paper)" if quick else found.title
     files = [out / f"{found.name}.json", out / f"{found.name}.csv"]
     columns = list(dict.fromkeys(key for row in rows for key in row))
@@ -165,7 +202,7 @@ def _write(found: Experiment, rows: Sequence[Row], arguments: argparse.Namespace
         writer.writeheader()
         writer.writerows(rows)
     try:
-        draw = import_module(f"certgp.report.paper.{_DRAWINGS[found.name]}").draw
+        draw = import_module(drawing_module(found.name)).draw
         from certgp.report.style import save_figure
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("matplotlib"):

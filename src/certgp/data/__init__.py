@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         load_dataset,
         load_paper_version,
         local_dataset,
+        missing_dataset,
     )
     from certgp.data.sources import ArraySource, Chunk, ChunkSource, RowSource, SubsetSource
     from certgp.data.standardise import Standardiser
@@ -39,6 +40,7 @@ _MODULES = {
     "load_dataset": "registry",
     "load_paper_version": "registry",
     "local_dataset": "registry",
+    "missing_dataset": "registry",
     "read_table": "tables",
     "write_table": "tables",
 }
@@ -60,6 +62,7 @@ __all__ = [
     "load_dataset",
     "load_paper_version",
     "local_dataset",
+    "missing_dataset",
     "read_table",
     "write_table",
 ]

@@ -31,7 +31,7 @@ class LocalDataset:
 
     @property
     def difference(self) -> str:
-        """How the file differs from the paper's version, or the source's; empty where it does not."""
+        """How the file differs or may differ from the paper's version, or the source's; empty where it does not."""
         if self.damaged:
             return "damaged: delete it"
         return "" if self.shape is None else self.info.label(*self.shape)
@@ -79,10 +79,7 @@ def load_dataset(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """X (N, D) and y (N,) of a data set in the data directory."""
     path = dataset_path(name)
     if not path.exists():
-        raise DataFileError(
-            f"{path} is missing; get it with 'certgp datasets fetch {name}', "
-            f"or set {DATA_VARIABLE} to the directory that holds {name}.npz"
-        )
+        raise DataFileError(missing_dataset(name))
     try:
         with np.load(path, allow_pickle=False) as archive:
             return archive["X"], archive["y"]
@@ -90,8 +87,18 @@ def load_dataset(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         raise _damaged(path, error) from error
 
 
+def missing_dataset(name: str) -> str:
+    """What to say where the file of a data set is not there."""
+    return (
+        f"{dataset_path(name)} is missing; get it with 'certgp datasets fetch {name}', "
+        f"or set {DATA_VARIABLE} to the directory that holds {name}.npz"
+    )
+
+
 def load_paper_version(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
     """X, y as near to the paper's version as the file here allows, and how they still differ (empty: not at all).
+
+    The text also says what the paper leaves open about its version and was inferred here.
 
     Two of the versions in circulation hold all that the paper's have: Bike without its one-hot encoding, and KeggDir
     with another target (on 48,827 of the 53,413 rows). Everything else comes as ``load_dataset`` gives it.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from certgp.errors import InvalidInputError
-from certgp.experiments.experiment import Experiment
 
-# name -> module and variable
+if TYPE_CHECKING:
+    from certgp.experiments.experiment import Experiment
+
+# name -> module and variable; the drawing is the module of the same name in certgp.report.paper
 _EXPERIMENTS = {
     "figure1": ("figure1", "FIGURE1"),
     "figure2": ("figure2", "FIGURE2"),
@@ -26,12 +29,23 @@ def experiment_names() -> list[str]:
     return list(_EXPERIMENTS)
 
 
+def drawing_module(name: str) -> str:
+    """The module that draws the rows of a reproduction with its function ``draw``; it needs matplotlib."""
+    return f"certgp.report.paper.{_module_and_variable(name)[0]}"
+
+
 def experiment(name: str) -> Experiment:
     """The reproduction of this name."""
-    if name not in _EXPERIMENTS:
-        raise InvalidInputError(f"unknown experiment {name!r}; known ones: {', '.join(_EXPERIMENTS)}")
-    module, variable = _EXPERIMENTS[name]
+    from certgp.experiments.experiment import Experiment  # slow: the names alone must come at once
+
+    module, variable = _module_and_variable(name)
     found = getattr(import_module(f"certgp.experiments.{module}"), variable)
     if not isinstance(found, Experiment):
         raise TypeError(f"certgp.experiments.{module}.{variable} is not an Experiment")
     return found
+
+
+def _module_and_variable(name: str) -> tuple[str, str]:
+    if name not in _EXPERIMENTS:
+        raise InvalidInputError(f"unknown experiment {name!r}; known ones: {', '.join(_EXPERIMENTS)}")
+    return _EXPERIMENTS[name]

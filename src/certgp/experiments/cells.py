@@ -46,6 +46,11 @@ class Cell:
         """The settings' values as a file name."""
         return "-".join(_UNSAFE.sub("_", str(value)) for value in self.settings.values())
 
+    @property
+    def file(self) -> Path:
+        """Where a store keeps it, within its folder."""
+        return Path(self.family) / f"{self.name}.json"
+
 
 @dataclass(frozen=True)
 class Finished:
@@ -58,7 +63,11 @@ class Finished:
 
     def __getitem__(self, key: str) -> Any:
         """A setting or a result by name."""
-        return self.cell.settings[key] if key in self.cell.settings else self.result[key]
+        if key in self.cell.settings:
+            return self.cell.settings[key]
+        if key not in self.result:
+            raise _not_finished(self.cell.file, f"it has no {key}")
+        return self.result[key]
 
 
 @dataclass(frozen=True)
@@ -78,8 +87,10 @@ class CellStore:
         try:
             content = json.loads(path.read_text())
             kept = Finished(cell, content["result"], content["seconds"], content["made_by"])
+            if not isinstance(kept.result, dict) or not kept.result:
+                raise TypeError("it has no results")
         except (ValueError, KeyError, TypeError) as error:
-            raise DataFileError(f"{path} is not a finished cell ({error}); delete it to compute it again") from error
+            raise _not_finished(path, error) from error
         if dict(content["settings"]) != dict(cell.settings):
             raise DataFileError(f"{path} holds the cell {content['settings']}, wanted {dict(cell.settings)}; delete it")
         return kept
@@ -102,7 +113,11 @@ class CellStore:
         return [kept for cell in cells if (kept := self.load(cell)) is not None]
 
     def _path(self, cell: Cell) -> Path:
-        return self.folder / cell.family / f"{cell.name}.json"
+        return self.folder / cell.file
+
+
+def _not_finished(path: Path, reason: object) -> DataFileError:
+    return DataFileError(f"{path} is not a finished cell ({reason}); delete it to compute it again")
 
 
 def computed(
@@ -152,19 +167,25 @@ def source_hash() -> str:
 
 def chosen(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
     """Cells whose settings agree with all conditions ``key=value`` or ``key=value,value``."""
+    left, used = list(cells), list[str]()
     for condition in only:
         key, separator, values = condition.partition("=")
         if not separator or not values:
             raise InvalidInputError(f"a condition reads key=value or key=value,value; found {condition!r}")
-        known = {str(cell.settings[key]) for cell in cells if key in cell.settings}
+        known = {str(cell.settings[key]): cell.settings[key] for cell in left if key in cell.settings}
         wanted = values.split(",")
-        unknown = [value for value in wanted if value not in known]
-        if unknown:
-            keys = sorted({key for cell in cells for key in cell.settings})
-            raise InvalidInputError(
-                f"{condition!r} fits no cell: {key} has the values {', '.join(sorted(known))}"
-                if known
-                else f"{condition!r} fits no cell; settings are {', '.join(keys)}"
-            )
-        cells = [cell for cell in cells if key in cell.settings and str(cell.settings[key]) in wanted]
-    return list(cells)
+        if not set(wanted) <= set(known):
+            among = f" among the cells with {' '.join(used)}" if used else ""
+            raise InvalidInputError(f"{condition!r} fits no cell{among}{_what_fits(left, key, list(known.values()))}")
+        left = [cell for cell in left if key in cell.settings and str(cell.settings[key]) in wanted]
+        used.append(condition)
+    return left
+
+
+def _what_fits(cells: Sequence[Cell], key: str, values: Sequence[Scalar]) -> str:
+    """The values that a setting has, or which settings there are."""
+    if not values:
+        return f"; settings are {', '.join(sorted({name for cell in cells for name in cell.settings}))}"
+    numbers = sorted(value for value in values if isinstance(value, (int, float)))
+    texts = sorted(str(value) for value in values if not isinstance(value, (int, float)))
+    return f": {key} has the values {', '.join(map(str, [*numbers, *texts]))}"

@@ -21,7 +21,7 @@ DEEP_ROUNDING = {"nlpd": 5e-4, "rmse": 5e-4, "seconds": 0.5}
 class Comparison:
     """One of our figures beside the paper's, means and standard deviations over splits; lower is better."""
 
-    ours: float | None
+    ours: float | None  # None where nothing was computed
     ours_sd: float | None  # None with a single split
     paper: float | None
     paper_sd: float | None
@@ -52,11 +52,12 @@ class Comparison:
 
 
 def comparison(values: Sequence[float], paper: Figure | None, rounding: float) -> Comparison:
-    """Our values over splits beside a printed figure."""
+    """Our values over splits, of which there may be none, beside a printed figure."""
+    ours = mean(values) if values else None
     sd = stdev(values) if len(values) > 1 else None
     if paper is None:
-        return Comparison(mean(values), sd, None, None, rounding)
-    return Comparison(mean(values), sd, paper.mean, paper.sd, rounding)
+        return Comparison(ours, sd, None, None, rounding)
+    return Comparison(ours, sd, paper.mean, paper.sd, rounding)
 
 
 def compared(metric: str, values: Sequence[float], paper: Figure | None) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from certgp.data import dataset_info
 from certgp.errors import CertgpWarning
 from certgp.experiments.cells import Cell, Finished, Scalar, Settings, Values, whole_number
 from certgp.experiments.comparison import compared, values
-from certgp.experiments.deep_methods import FULL, QUICK, Method, build, build_at
+from certgp.experiments.deep_effort import FULL, QUICK
+from certgp.experiments.deep_methods import Method, build, build_at
 from certgp.experiments.experiment import Row
 from certgp.experiments.published import Figure, published
 from certgp.experiments.scores import rmse

@@ -20,3 +20,4 @@ class Experiment:
     cells: Callable[[bool], Sequence[Cell]]  # of the full protocol, or of the quick one (True)
     compute: Callable[[Settings], Values]
     rows: Callable[[Sequence[Finished]], Sequence[Row]]  # paper, ours, difference; from the cells finished so far
+    left_out: str = ""  # what of the paper's protocol is left out on purpose, and why

@@ -15,6 +15,7 @@ from importlib.resources import files
 
 # of our data sets, those that the paper calls otherwise
 _PAPER_NAMES = {"superconduct": "super", "keggdirected": "keggdir"}
+DEEP_DATA = ("elevators", "protein", "sarcos", "3droad", "song", "buzz", "electric")  # of the deep table, by size
 # (table, metric, method, rank or None, data set)
 Key = tuple[str, str, str, int | None, str]
 
@@ -25,6 +26,10 @@ class Figure:
 
     mean: float
     sd: float
+
+
+# the exact GP that the paper's text compares DMGP and DFGP with: NLPD on elevators
+EXACT_GP_ELEVATORS = Figure(0.377, 0.024)
 
 
 def paper_name(data: str) -> str:
@@ -54,11 +59,16 @@ def published_tables() -> Mapping[Key, Figure]:
 
 @cache
 def published_sensitivity() -> Mapping[tuple[str, str, str, int, int], Figure]:
-    """(method, metric, data set, d, size) -> figure; the size is the d-th root of r for DMGP and r / 2 for DFGP."""
+    """(method, metric, data set, d, size) -> figure; ``rank_of_size`` says what the size is."""
     return {
         (row["method"], row["metric"], row["dataset"], int(row["d"]), int(row["m_per_dim_or_half_rank"])): _figure(row)
         for row in _rows("sensitivity.csv")
     }
+
+
+def rank_of_size(method: str, d: int, size: int) -> int:
+    """Number of features of DMGP or DFGP at a size of the sensitivity tables."""
+    return size**d if method == "DMGP" else 2 * size
 
 
 def _figure(row: Mapping[str, str]) -> Figure:

@@ -36,7 +36,7 @@ def _compute(settings: Settings) -> Values:
 
 def _rows(finished: Sequence[Finished]) -> list[Row]:
     """Scores of all models, the points once, then all answers."""
-    rows = [_labelled(cell, row) for cell in finished for row in curve_rows(cell.result)]
+    rows = [_labelled(cell, row) for cell in finished for row in curve_rows(cell)]
     points = [row for row in rows if row["kind"] == "point"]
     once = points[: len(finished[0]["x"])] if finished else []
     return [

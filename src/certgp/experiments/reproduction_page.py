@@ -14,14 +14,21 @@ from pathlib import Path
 
 from certgp.data.catalogue import DATASETS
 from certgp.data.tables import replacing
+from certgp.experiments.catalogue import experiment, experiment_names
 from certgp.experiments.experiment import Row
+from certgp.experiments.linear_rows import DATA as LINEAR_DATA
 from certgp.experiments.page_tables import SECTIONS, Section, markdown_table, summary
-from certgp.experiments.paper_claims import CLAIMS, FAILS, HOLDS, NOT_RUN
+from certgp.experiments.paper_claims import CLAIMS, FAILS, HOLDS, NOT_RUN, UNDECIDED
+from certgp.experiments.published import paper_name
 from certgp.experiments.results import Results, read_results, rows_of
 
-_MARKS = {HOLDS: "✓ holds", FAILS: "✗ does not hold here", NOT_RUN: "not run yet"}
+_MARKS = {
+    HOLDS: "✓ holds",
+    FAILS: "✗ does not hold here",
+    UNDECIDED: "? undecided here",
+    NOT_RUN: "not run yet",
+}
 _TABLES = ("table-nlpd", "table-rmse", "table-deep", "sensitivity", "electric")
-_PAPER_NAMES = {"keggdirected": "keggdir", "superconduct": "super"}  # rows may have either
 _HEAD = """# Reproduction
 
 This page is generated (`make reproduction`) from the files that `certgp reproduce NAME --out docs/results` wrote; no
@@ -29,8 +36,9 @@ number on it is typed by hand. "Paper" is what the paper prints, "ours" what thi
 the same section: means and, in parentheses, standard deviations over splits. The difference is ours minus the paper's,
 lower being better everywhere, and is also given in standard deviations: those over splits of both, and that of the
 paper's rounding, combined. **Bold with ✓** marks figures that are equal to the paper's at the precision of its print,
-or better; bold alone the same on data that differ from the paper's. Why some figures of the paper's protocol differ
-from the paper's is in [benchmarks](benchmarks.md#the-papers-protocol)."""
+or better; bold alone the same on data that differ from the paper's, or may. Training times, which are from another
+machine, are not marked. Why some figures of the paper's protocol differ from the paper's is in
+[benchmarks](benchmarks.md#the-papers-protocol)."""
 
 
 def page(results: Results, pictures: Mapping[str, str]) -> str:
@@ -52,11 +60,21 @@ def write_page(folder: Path, path: Path) -> None:
 def _claims(results: Results) -> str:
     findings = [(claim, claim.judge(results)) for claim in CLAIMS]
     counts = {mark: sum(finding.verdict == mark for _, finding in findings) for mark in _MARKS}
+    anchors = {section.name: section.anchor for section in SECTIONS}
     rows = [
-        (claim.statement, claim.where, _MARKS[finding.verdict], finding.evidence, claim.rule)
+        (
+            claim.statement,
+            f"[{claim.where}]({anchors[claim.experiment]})",
+            _MARKS[finding.verdict],
+            finding.evidence,
+            claim.rule,
+        )
         for claim, finding in findings
     ]
-    head = f"{counts[HOLDS]} hold, {counts[FAILS]} do not hold here, {counts[NOT_RUN]} are not run yet."
+    head = (
+        f"{counts[HOLDS]} hold, {counts[FAILS]} do not hold here, {counts[UNDECIDED]} are undecided here, "
+        f"{counts[NOT_RUN]} are not run yet."
+    )
     columns = ("claim", "where", "here", "numbers", "rule by which it is judged")
     return f"## Claims of the paper's text\n\n{head}\n\n{markdown_table(columns, rows)}"
 
@@ -66,6 +84,7 @@ def _section(section: Section, results: Results, pictures: Mapping[str, str]) ->
     if not rows:
         return f"## {section.heading}\n\nNot run yet: `certgp reproduce {section.name} --out docs/results`."
     parts = [f"## {section.heading}", results[section.name].title + "."]
+    parts += [text] if section.note is not None and (text := section.note(rows)) else []
     parts += [text] if (text := summary(section, rows)) else []
     if section.name in pictures:
         parts.append(f"![{section.heading}]({pictures[section.name]})")
@@ -73,27 +92,52 @@ def _section(section: Section, results: Results, pictures: Mapping[str, str]) ->
 
 
 def _missing(results: Results) -> str:
-    """The paper's data sets, which of them the tables have, and in which version."""
+    """The paper's data sets, which of them the tables have and in which version; what is left out on purpose."""
     rows = [row for name in _TABLES for row in rows_of(results, name)]
     lines = [_data_line(name, rows) for name, info in DATASETS.items() if info.in_paper]
-    absent = [line[0] for line in lines if line[2] == "no"]
-    text = "All data sets of the paper are in the tables above."
-    if absent:
-        text = (
-            f"In none of the tables above: {', '.join(absent)}. Either their runs are not finished, or their files "
-            "were not at hand where the results were computed (Song, Buzz and Electric are large and have to be "
-            "fetched)."
-        )
-    return (
-        f"## Data sets, and what could not be run\n\n{text} Figures of a version that differs from the paper's say "
-        "nothing about the paper's own. [Data](data.md) says where the sets come from; `certgp datasets fetch` gets "
-        "them.\n\n" + markdown_table(("data set", "paper", "in the tables", "version"), lines)
+    table = markdown_table(("data set", "paper", "in the tables", "version"), lines)
+    reasons = _reasons([line[0] for line in lines if line[2] == "no"])
+    return "\n\n".join(
+        [
+            "## Data sets, and what could not be run",
+            *(reasons or ["All data sets of the paper are in the tables above."]),
+            "Figures of a version that differs from the paper's say nothing about the paper's own. [Data](data.md) "
+            "says where the sets come from.",
+            table,
+            "Left out on purpose:",
+            _left_out(),
+        ]
     )
+
+
+def _left_out() -> str:
+    """What the experiments themselves say, once where several say the same."""
+    texts: dict[str, list[str]] = {}
+    for name in experiment_names():
+        if text := experiment(name).left_out:
+            texts.setdefault(text, []).append(f"`{name}`")
+    return "\n".join(f"- {', '.join(names)}: {text}." for text, names in texts.items())
+
+
+def _reasons(absent: Sequence[str]) -> list[str]:
+    """Why data sets are in none of the tables."""
+    waiting = [name for name in absent if name in LINEAR_DATA]
+    not_at_hand = [name for name in absent if name not in LINEAR_DATA]
+    texts = []
+    if waiting:
+        texts.append(f"Not run yet: {', '.join(waiting)} (`certgp reproduce table-nlpd`).")
+    if not_at_hand:
+        texts.append(
+            f"In none of the tables: {', '.join(not_at_hand)}. The paper has them in its deep table only, and their "
+            "files were not in the data directory when these results were computed. `certgp datasets fetch "
+            f"{' '.join(not_at_hand)}` gets them; `certgp reproduce table-deep` and `electric` then use them."
+        )
+    return texts
 
 
 def _data_line(name: str, rows: Sequence[Row]) -> tuple[str, ...]:
     info = DATASETS[name]
-    used = [row for row in rows if row.get("data") in (name, _PAPER_NAMES.get(name, name))]
+    used = [row for row in rows if row.get("data") in (name, paper_name(name))]  # rows may have either name
     notes = dict.fromkeys(str(row["note"]) for row in used if row.get("note"))
     version = "; ".join(notes) or ("as in the paper" if used else "")
     return (name, f"{info.n_rows:,} x {info.n_columns}", "yes" if used else "no", version)

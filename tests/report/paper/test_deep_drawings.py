@@ -25,15 +25,28 @@ def save(tmp_path):
 
 def test_deep_table_has_a_panel_a_data_set_and_a_line_a_method(save):
     rows = [
-        {"data": data, "method": method} | metric("nlpd", 0.3 + i, paper) | metric("seconds", 10.0 * (i + 1), paper)
-        for data, paper in (("elevators", 0.4), ("concrete", None))
+        {"data": data, "method": method, "shared_splits": splits}
+        | metric("nlpd", 99.0, paper)
+        | metric("seconds", 99.0, paper)
+        | {"nlpd_shared": 0.3 + i, "nlpd_shared_sd": None, "cpu_seconds_shared": 9.0 + i, "cpu_seconds_shared_sd": 1.0}
+        for data, paper, splits in (("elevators", 0.4, "0 3"), ("concrete", None, "1"))
         for i, method in enumerate(("SVIGP", "DMGP", "DNN+S"))
     ]
     figure = save(deep_table.draw(rows))
     assert len(figure.axes) == 4
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["SVIGP", "DMGP", "DNN+S"]
     ours = [line for line in figure.axes[0].lines if list(line.get_xdata()) == [1.3]]
-    assert ours, "DMGP's own dot"
+    assert ours, "DMGP's own dot, over the splits that all methods have"
+    titles = [axes.get_title(loc="left") for axes in figure.axes[::2]]
+    assert titles == ["elevators: means over splits 0, 3", "concrete: split 1"]
+    assert any(list(line.get_xdata()) == [10.0] for line in figure.axes[1].lines), "CPU seconds"
+
+
+def test_deep_table_without_shared_splits_shows_the_papers_figures_alone(save):
+    row = {"data": "elevators", "shared_splits": ""} | metric("nlpd", 0.3, 0.4) | metric("seconds", 9.0, 50.0)
+    row |= dict.fromkeys(("nlpd_shared", "nlpd_shared_sd", "cpu_seconds_shared", "cpu_seconds_shared_sd"))
+    figure = save(deep_table.draw([row | {"method": method} for method in ("SGPR", "DMGP")]))
+    assert figure.axes[0].get_title(loc="left") == "elevators: methods share no split"
 
 
 def test_sensitivity_has_lines_over_the_rank_for_each_dimension(save):

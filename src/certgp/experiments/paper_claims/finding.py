@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from certgp.experiments.results import Results
 
-HOLDS, FAILS, NOT_RUN = "holds", "does not hold here", "not run yet"
+HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold here", "undecided here", "not run yet"
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Claim:
 
     statement: str
     where: str
+    experiment: str  # whose section of the page shows the numbers
     rule: str
     judge: Callable[[Results], Finding]
 

@@ -68,12 +68,14 @@ CLAIMS = (
     Claim(
         "MGP behaves like SGPR",
         "NLPD table, text",
+        "table-nlpd",
         "MGP is nearer to SGPR in NLPD than FGP is, on average over the cells of every variant",
         lambda results: _in_every_variant(results, _mercer_like_sgpr),
     ),
     Claim(
         "FGP is slightly inferior to MGP on real data",
         "NLPD table, text",
+        "table-nlpd",
         "MGP is lower on average and in more than half of the cells of every variant",
         lambda results: _in_every_variant(results, _mercer_beats_fourier),
     ),

@@ -49,13 +49,13 @@ def _ranks(axes: Axes, rows: Sequence[Row], n: int) -> None:
         own = [row for row in rows if (row["kernel"], row["method"]) == curve]
         if own:
             end = max(row["D"] for row in own)
-            name = label if end == last else f"{label} (run for D ≤ {end})"
+            name = f"{label} ({_seeds(own)}{'' if end == last else f', D ≤ {end}'})"
             _curve(axes, _by_dimension(own, "rank"), {"color": colour, "ls": line, "marker": marker, "label": name})
     beyond = sorted({(row["D"], row["more_than"]) for row in rows if row["more_than"] is not None})
     if beyond:
         axes.plot(*zip(*beyond, strict=True), ls="", marker=r"$\uparrow$", ms=8, color=GREEN, label="more than 2 N")
     _log_ranks(axes)
-    tidy(axes, "lowest rank with KL ≤ N / 100", "dimension D", "rank r")
+    tidy(axes, "lowest rank, KL ≤ N / 100 (median)", "dimension D", "rank r")
 
 
 def _curve(axes: Axes, found: Mapping[int, Sequence[int]], look: Mapping[str, Any]) -> None:
@@ -76,7 +76,7 @@ def _promises(axes: Axes, rows: Sequence[Row]) -> None:
         marker="o",
         ms=4,
         lw=1.3,
-        label="lowest rank",
+        label=f"lowest rank ({_seeds(rows)})",
     )
     for key, (label, colour, marker) in _PROMISES.items():
         found = _by_dimension(rows, key)
@@ -92,13 +92,19 @@ def _promises(axes: Axes, rows: Sequence[Row]) -> None:
             label=label,
         )
     _log_ranks(axes)
-    tidy(axes, "Gaussian, Mercer: promised ranks", "dimension D", "rank r")
+    tidy(axes, "promised ranks, Mercer", "dimension D", "rank r")
 
 
 def _by_dimension(rows: Sequence[Row], key: str) -> dict[int, list[int]]:
     """All ranks there are, by dimension."""
     dimensions = sorted({row["D"] for row in rows if row[key] is not None})
     return {D: [row[key] for row in rows if row["D"] == D and row[key] is not None] for D in dimensions}
+
+
+def _seeds(rows: Sequence[Row]) -> str:
+    """How many seeds a median is over."""
+    seeds = len({row.get("seed") for row in rows})
+    return f"{seeds} seeds" if seeds > 1 else "1 seed"
 
 
 def _median(ranks: Sequence[int]) -> int:

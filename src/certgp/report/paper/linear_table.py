@@ -1,4 +1,8 @@
-"""The linear tables as curves over the rank: ours solid and filled, the paper's dashed and open."""
+"""The linear tables as curves over the rank: ours solid and filled, the paper's dashed and open.
+
+The paper's line is drawn in full, also where there is none of ours. A star marks data that differ from the paper's.
+Values far above the others of their panel would flatten it: they are marked at its upper edge and stand in its corner.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -29,6 +34,7 @@ _LABELS = {
 }
 _PUBLISHED: dict[str, Any] = {"ls": "--", "marker": "o", "ms": 5, "mfc": "none", "lw": 0.8}
 _COLUMNS = 3
+_FENCE = 2.0  # interquartile ranges above the upper quartile, beyond which a value is clipped
 _ROOM = 1.6  # ratio of two ranks whose labels do not touch in a third of the width
 
 
@@ -39,38 +45,95 @@ def draw(rows: Sequence[Row]) -> Figure:
     lines = math.ceil(len(names) / columns)
     figure = new_figure(height=1.1 + 2.0 * lines)
     panels = figure.subplots(lines, columns, squeeze=False).ravel()
-    metric = str(rows[0]["metric"]).upper()
+    metric, clipped = str(rows[0]["metric"]).upper(), False
     for panel, name in zip(panels, names, strict=False):
-        _panel(panel, [row for row in rows if row["data"] == name])
-        tidy(panel, name, "rank", metric)
+        own = [row for row in rows if row["data"] == name]
+        clipped |= _panel(panel, own)
+        tidy(panel, f"{name} *" if _differs(own) else name, "rank", metric)
     for panel in panels[len(names) :]:
         panel.set_visible(False)
     figure.legend(
-        handles=_legend(rows), loc="outside lower center", ncols=_COLUMNS, fontsize=SMALL, frameon=False, handlelength=3
+        handles=_legend(rows, any_clipped=clipped),
+        loc="outside lower center",
+        ncols=_COLUMNS,
+        fontsize=SMALL,
+        frameon=False,
+        handlelength=3,
     )
     return figure
 
 
-def _panel(axes: Axes, rows: Sequence[Row]) -> None:
+def _differs(rows: Sequence[Row]) -> bool:
+    """Are the data of some row not the paper's own?"""
+    return any(row.get("note") for row in rows)
+
+
+def _panel(axes: Axes, rows: Sequence[Row]) -> bool:
+    """Draw a data set; says whether some value is beyond the panel."""
     ranks = sorted({int(row["rank"]) for row in rows})
-    for method, colour in _COLOURS.items():
-        mine = [row for row in rows if row["method"] == method]
-        printed = {int(row["rank"]): float(row["paper_mean"]) for row in mine if row["paper_mean"] is not None}
-        at = sorted(printed)
-        axes.plot(at, [printed[rank] for rank in at], color=colour, **_PUBLISHED)
-        for variant, look in _VARIANTS.items():
-            points = sorted((int(row["rank"]), float(row["mean"])) for row in mine if row["variant"] == variant)
-            axes.plot([rank for rank, _ in points], [value for _, value in points], color=colour, **look)
+    curves = _curves(rows)
+    limit = _upper_limit([value for _, _, points in curves for _, value in points])
+    clipped: dict[int, list[tuple[float, str]]] = {}
+    for colour, look, points in curves:
+        axes.plot([rank for rank, _ in points], [value for _, value in points], color=colour, **look)
+        for rank, value in points:
+            if limit is not None and value > limit:
+                clipped.setdefault(rank, []).append((value, colour))
+    if limit is not None:
+        axes.set_ylim(top=limit)
+        _mark_clipped(axes, clipped, limit)
     axes.set_xscale("log")
     axes.set_xticks(ranks, _labels(ranks))
     axes.minorticks_off()
+    return limit is not None
 
 
-def _legend(rows: Sequence[Row]) -> list[Line2D]:
+def _curves(rows: Sequence[Row]) -> list[tuple[str, dict[str, Any], list[tuple[int, float]]]]:
+    """Colour, look and (rank, value) of each line: the paper's, then those of our variants."""
+    curves = []
+    for method, colour in _COLOURS.items():
+        mine = [row for row in rows if row["method"] == method]
+        printed = {int(row["rank"]): float(row["paper_mean"]) for row in mine if row["paper_mean"] is not None}
+        curves.append((colour, _PUBLISHED, sorted(printed.items())))
+        for variant, look in _VARIANTS.items():
+            own = [row for row in mine if row["variant"] == variant and row["mean"] is not None]
+            curves.append((colour, look, sorted((int(row["rank"]), float(row["mean"])) for row in own)))
+    return curves
+
+
+def _upper_limit(values: Sequence[float]) -> float | None:
+    """The upper edge of a panel from which some values are far away; None where none is."""
+    lower, upper = np.quantile(values, (0.25, 0.75)) if values else (0.0, 0.0)
+    if lower == upper:
+        return None  # no spread to measure a distance by
+    fence = upper + _FENCE * (upper - lower)
+    inside = [value for value in values if value <= fence]
+    if len(inside) == len(values):
+        return None
+    return float(max(inside) + 0.12 * (max(inside) - min(inside)))
+
+
+def _mark_clipped(axes: Axes, clipped: Mapping[int, Sequence[tuple[float, str]]], limit: float) -> None:
+    """An arrow at the upper edge for each value beyond it, and the values in the corner."""
+    for rank, found in clipped.items():
+        for _, colour in found:
+            axes.plot([rank], [limit], marker=6, ms=5, color=colour, clip_on=False, ls="")
+    lines = [
+        f"r = {rank}: {', '.join(f'{value:.2f}' for value, _ in sorted(clipped[rank]))}" for rank in sorted(clipped)
+    ]
+    text = "\n".join(lines)
+    axes.text(1.0, 1.0, text, fontsize=SMALL - 2, transform=axes.transAxes, ha="right", va="top")
+
+
+def _legend(rows: Sequence[Row], any_clipped: bool) -> list[Line2D]:
     present = [variant for variant in _VARIANTS if any(row["variant"] == variant for row in rows)]
+    clipped = Line2D([], [], color=BLACK, label="beyond the panel: see its corner", marker=6, ms=5, ls="")
     methods = [Line2D([], [], color=colour, lw=2, label=method) for method, colour in _COLOURS.items()]
     ours = [Line2D([], [], color=BLACK, label=_LABELS[variant], **_VARIANTS[variant]) for variant in present]
-    return [*methods, *ours, Line2D([], [], color=BLACK, label="printed in the paper", **_PUBLISHED)]
+    printed = Line2D([], [], color=BLACK, label="printed in the paper", **_PUBLISHED)
+    differs = Line2D([], [], color=BLACK, label="data differ from the paper's", marker="$*$", ms=5, ls="")
+    marks = [*([clipped] if any_clipped else []), *([differs] if _differs(rows) else [])]
+    return [*methods, *ours, printed, *marks]
 
 
 def _labels(ranks: Sequence[int]) -> list[str]:
