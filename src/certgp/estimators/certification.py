@@ -20,6 +20,7 @@ from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.validation import check_engine, generator
 from certgp.features import FeatureMap
 from certgp.gp import LowRankProcess, Statistics
+from certgp.gp.process import DENSE_LIMIT
 from certgp.guarantees import (
     Certificate,
     CostEstimate,
@@ -75,8 +76,8 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.reference_rank is not None:
-            check_count("reference_rank", self.reference_rank)
-        check_count("max_reference_rank", self.max_reference_rank)
+            _check_reference_rank("reference_rank", self.reference_rank)
+        _check_reference_rank("max_reference_rank", self.max_reference_rank)
         check_count("probes", self.probes)
         if self.tol is not None:
             check_positive("tol", self.tol)
@@ -93,6 +94,14 @@ class Request:
     def plain(self) -> bool:
         """Was nothing asked for?"""
         return self == Request()
+
+
+def _check_reference_rank(name: str, value: int) -> None:
+    """A positive whole number for which the reference's dense Gram matrix fits."""
+    if check_count(name, value) > DENSE_LIMIT:
+        raise InvalidInputError(
+            f"{name} must be at most {DENSE_LIMIT:,}: the Gram matrix of a reference is dense; found {value:,}"
+        )
 
 
 def certify_fitted(
@@ -124,7 +133,7 @@ def certify_fitted(
         if X is None:
             return certificate
         own = _reference_bounds(estimator, X, process.model.features, process.statistics, rounding)
-        return _with_rows(estimator, certificate, X, own, "P1 (pointwise)")
+        return _noted_if_weak(estimator, _with_rows(estimator, certificate, X, own, "P1 (pointwise)"))
     rows = source()
     problem = problem_of(estimator, process, rows)
     reference, certificate, bounds = _through_references(estimator, problem, X, request)
@@ -354,11 +363,26 @@ def _with_rows(
     )
 
 
+def _noted_if_weak(estimator: LowRankRegressor, certificate: Certificate) -> Certificate:
+    """Say so where a proven error is larger than what is known without any data."""
+    deviation = estimator._standardiser.y_scale * math.sqrt(estimator._process.signal_variance)
+    weak = 0 if certificate.mean_error is None else int((certificate.mean_error > deviation).sum())
+    if weak == 0:
+        return certificate
+    text = (
+        f"on {weak} rows the bound on the mean exceeds the prior's own standard deviation "
+        f"({deviation:.3g}) and says little: pass tol, the error you want, which reads the training rows again"
+    )
+    return replace(certificate, notes=(*certificate.notes, text))
+
+
 def _noted(
     estimator: LowRankRegressor, certificate: Certificate, bounds: PredictionBounds, request: Request, advice: str
 ) -> Certificate:
     """Say so where the means are not known to the tolerance, and what would help."""
-    if request.tol is None or _worst(estimator, bounds) <= request.tol:
+    if request.tol is None:
+        return _noted_if_weak(estimator, certificate)
+    if _worst(estimator, bounds) <= request.tol:
         return certificate
     text = f"exact means are known to +-{_worst(estimator, bounds):.3g}, not to tol={request.tol:g}: {advice}"
     return replace(certificate, notes=(*certificate.notes, text))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 from certgp.gp import Statistics, log_evidence, log_evidence_upper_bound
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.rounding import accumulation_slack, certified_gap, gap_slack
@@ -35,7 +37,7 @@ def certify_dominated(
     rounding = accumulation_slack(n, abs(lower) + abs(upper) + (stats.yty + n * signal_variance) / noise_variance)
     return Certificate(
         kl=Interval(0.0, sharpened_trace_bound(gap, noise_variance)),
-        log_evidence=Interval(lower - rounding, upper + rounding),
+        log_evidence=Interval(lower - rounding, upper + rounding) if math.isfinite(rounding) else None,
         n_rows=n,
         theorem="K2 (sharpened trace bound), E1 (ELBO), E2 (upper bound)",
         evidence={

@@ -70,7 +70,7 @@ class PointwiseBounds:
 
 def mean_error_factor(tau: float, signal_variance: float, noise_variance: float) -> float:
     """sf tau / sqrt(tau + s2): how much of |a| the rows' trace gap lets through to any mean."""
-    return math.sqrt(signal_variance) * tau / math.sqrt(tau + noise_variance)
+    return math.sqrt(signal_variance) * (tau / math.sqrt(tau + noise_variance))  # the other product may underflow
 
 
 def pointwise_bounds(
