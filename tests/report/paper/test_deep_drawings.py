@@ -51,15 +51,17 @@ def test_deep_table_without_shared_splits_shows_the_papers_figures_alone(save):
 
 def test_sensitivity_has_lines_over_the_rank_for_each_dimension(save):
     rows = [
-        {"data": "elevators", "method": method, "d": d, "m": m}
+        {"data": "elevators", "method": method, "d": d, "m": m, "cpu_seconds": 9.0 * m, "note": note}
         | metric("nlpd", 0.3 + 0.1 * d + 0.01 * m, 0.4)
         | metric("seconds", 10.0 * m, 40.0 if d < 3 else None)
-        for method in ("DMGP", "DFGP")
+        for method, note in (("DMGP", ""), ("DFGP", "the public test file only"))
         for d in (1, 2, 3)
         for m in (4, 2)
     ]
     figure = save(sensitivity.draw(rows))
     assert len(figure.axes) == 4
+    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["elevators, DMGP", "elevators, DFGP *"]
+    assert list(map(float, figure.axes[2].lines[0].get_ydata())) == [18.0, 36.0], "CPU seconds"
     first = figure.axes[0]
     assert list(map(float, first.lines[0].get_ydata())) == pytest.approx([0.42, 0.44])
     assert {text.get_text() for text in figure.legends[0].get_texts()} >= {"d = 1", "d = 3", "paper, d = 2"}
@@ -67,9 +69,9 @@ def test_sensitivity_has_lines_over_the_rank_for_each_dimension(save):
 
 def test_electric_has_lines_for_ours_and_dashes_for_baselines(save):
     rows = [
-        {"data": "3droad", "method": "DFGP", "rows": n, "baseline": False, "nlpd": 1.0 / n, "seconds": n * 0.1}
+        {"data": "3droad", "method": "DFGP", "rows": n, "baseline": False, "nlpd": 1.0 / n, "cpu_seconds": n * 0.1}
         for n in (400, 100)
-    ] + [{"data": "3droad", "method": "SVIGP", "rows": 400, "baseline": True, "nlpd": 0.5, "seconds": 50.0}]
+    ] + [{"data": "3droad", "method": "SVIGP", "rows": 400, "baseline": True, "nlpd": 0.5, "cpu_seconds": 50.0}]
     figure = save(electric.draw(rows))
     left = figure.axes[0]
     assert list(left.lines[0].get_xdata()) == [100, 400]

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from certgp.report.paper.axes import label_log_axis
+from certgp.report.paper.axes import label_log_axis, star_handle, starred
 from certgp.report.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, SMALL, VERMILION, new_figure, tidy
 
 Row = Mapping[str, Any]
@@ -27,16 +27,16 @@ def draw(rows: Sequence[Row]) -> Figure:
     """Two panels."""
     figure = new_figure(3.2)
     left, right = figure.subplots(1, 2)
-    for axes, metric in ((left, "nlpd"), (right, "seconds")):
+    for axes, metric in ((left, "nlpd"), (right, "cpu_seconds")):
         _lines(axes, rows, metric)
         _log_ticks(axes, sorted({row["rows"] for row in rows}))
     right.set_yscale("log")
     label_log_axis(right.yaxis)
-    data = rows[0]["data"]
+    data = starred(str(rows[0]["data"]), rows)
     tidy(left, f"{data}: NLPD", "training rows", "NLPD (smaller is better)")
-    tidy(right, f"{data}: training time", "training rows", "seconds")
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=SMALL, frameon=False)
+    tidy(right, f"{data}: training time", "training rows", "CPU seconds")
+    handles = [*left.get_legend_handles_labels()[0], *star_handle(rows)]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=SMALL, frameon=False)
     return figure
 
 

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from certgp.report.paper.axes import star_handle, starred
 from certgp.report.style import BLACK, BLUE, GREEN, SMALL, VERMILION, new_figure, tidy
 
 Row = Mapping[str, Any]
@@ -49,7 +50,7 @@ def draw(rows: Sequence[Row]) -> Figure:
     for panel, name in zip(panels, names, strict=False):
         own = [row for row in rows if row["data"] == name]
         clipped |= _panel(panel, own)
-        tidy(panel, f"{name} *" if _differs(own) else name, "rank", metric)
+        tidy(panel, starred(name, own), "rank", metric)
     for panel in panels[len(names) :]:
         panel.set_visible(False)
     figure.legend(
@@ -61,11 +62,6 @@ def draw(rows: Sequence[Row]) -> Figure:
         handlelength=3,
     )
     return figure
-
-
-def _differs(rows: Sequence[Row]) -> bool:
-    """Are the data of some row not the paper's own?"""
-    return any(row.get("note") for row in rows)
 
 
 def _panel(axes: Axes, rows: Sequence[Row]) -> bool:
@@ -131,8 +127,7 @@ def _legend(rows: Sequence[Row], any_clipped: bool) -> list[Line2D]:
     methods = [Line2D([], [], color=colour, lw=2, label=method) for method, colour in _COLOURS.items()]
     ours = [Line2D([], [], color=BLACK, label=_LABELS[variant], **_VARIANTS[variant]) for variant in present]
     printed = Line2D([], [], color=BLACK, label="printed in the paper", **_PUBLISHED)
-    differs = Line2D([], [], color=BLACK, label="data differ from the paper's", marker="$*$", ms=5, ls="")
-    marks = [*([clipped] if any_clipped else []), *([differs] if _differs(rows) else [])]
+    marks = [*([clipped] if any_clipped else []), *star_handle(rows)]
     return [*methods, *ours, printed, *marks]
 
 
