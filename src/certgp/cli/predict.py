@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from certgp.cli.arguments import DATA_HELP, add_command, coverage, refuse_overwriting
+from certgp.cli.columns import columns_for
 from certgp.cli.output import Console, aligned, score_rows
 from certgp.errors import DataFileError
 
@@ -32,7 +32,8 @@ def add_parser(commands: Commands) -> None:
     summary = "predict mean, std, lower and upper per row with a saved model"
     parser = add_command(commands, "predict", summary, _EXAMPLES, run)
     parser.add_argument("model", metavar="MODEL", type=Path, help="file that 'certgp fit' or save() wrote")
-    parser.add_argument("data", nargs="+", metavar="DATA", help=f"{DATA_HELP}; columns are matched by name")
+    matched = "columns are matched by name, those of arrays by position"
+    parser.add_argument("data", nargs="+", metavar="DATA", help=f"{DATA_HELP}; {matched}")
     parser.add_argument("--out", metavar="FILE", type=Path, required=True, help=".csv, .parquet or .npz file to write")
     parser.add_argument(
         "--coverage",
@@ -48,22 +49,21 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     console.status("starting")
     from certgp.data.tables import check_writable, open_table, write_table
     from certgp.estimators import load
-    from certgp.estimators.naming import named_rows
 
     check_writable(arguments.out)
     files = open_table(arguments.data)
     refuse_overwriting(arguments.out, [arguments.model, *files.files])
     model = load(arguments.model)
     console.status("reading data")
-    inputs = files.read(input_columns(model, files))
-    X = named_rows(inputs.values, inputs.names) if model_columns(model) else inputs.values
-    n_rows = len(inputs.values)
+    columns = columns_for(model, files, console)
+    X = columns.read_inputs(model, files)
+    n_rows = len(X)
 
     console.status(f"predicting {n_rows:,} rows")
     started = time.perf_counter()
     write_table(arguments.out, _predictions(model, X, arguments.coverage))
     seconds = time.perf_counter() - started
-    scores = _scores(model, X, files, arguments.coverage, console)
+    scores = _scores(model, X, files, columns.target, arguments.coverage, console)
     fields: dict[str, object] = {
         "command": "predict",
         "model": str(arguments.model),
@@ -83,31 +83,13 @@ def _predictions(model: GPRegressor, X: ArrayLike, coverage: float) -> dict[str,
     return {"mean": mean, "std": std, "lower": lower, "upper": upper}
 
 
-def model_columns(model: GPRegressor) -> list[str]:
-    """Columns the model was fitted on; none if it saw bare arrays."""
-    return [str(name) for name in getattr(model, "feature_names_in_", ())]
-
-
-def input_columns(model: GPRegressor, files: TableFiles) -> Sequence[str]:
-    """The model's columns by name; a model fitted on bare arrays takes the columns in their order."""
-    names = model_columns(model)
-    if names:
-        return names
-    inputs = [name for name in files.names if not (name == "y" and files.files[0].suffix.lower() == ".npz")]
-    if len(inputs) != model.n_features_in_:
-        raise DataFileError(
-            f"the model was fitted on {model.n_features_in_} column(s) without names but the data have {len(inputs)}; "
-            "give exactly its input columns, in the order of the fit"
-        )
-    return inputs
-
-
-def _scores(model: GPRegressor, X: ArrayLike, files: TableFiles, coverage: float, console: Console) -> Scores | None:
+def _scores(
+    model: GPRegressor, X: ArrayLike, files: TableFiles, target: str | None, coverage: float, console: Console
+) -> Scores | None:
     """Scores where the target is there and usable; new rows often carry an empty target column, which is no error."""
     from certgp.experiments.scores import score
 
-    target = getattr(model, "target_name_", None)
-    if target is None or target not in files.names:
+    if target is None:
         return None
     try:
         y = files.read([target]).values[:, 0]

@@ -68,7 +68,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def _fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         self._check_parameters()
-        self.__dict__.pop("target_name_", None)
+        for of_an_earlier_table in ("target_name_", "table_"):
+            self.__dict__.pop(of_an_earlier_table, None)
         rows, target = checked_rows(self, X, y, ensure_min_samples=2)
         warn_about_constants(rows, target, getattr(self, "feature_names_in_", None), self.standardize)
         fitted = Standardiser.fit(rows, target)
