@@ -18,6 +18,13 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
     return value
 
 
+def check_flag(name: str, value: object) -> bool:
+    """True or False; not a word, which would count as true whatever it says."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidInputError(f"{name} must be True or False, found {value!r}")
+    return bool(value)
+
+
 def check_count(name: str, value: object, least: int = 1) -> int:
     """A whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:

@@ -150,6 +150,13 @@ def test_scores_are_those_of_the_written_predictions(certgp, tmp_path, model):
     assert scores["nominal_coverage"] == 0.7
 
 
+def test_predictions_can_be_printed(certgp, train, tmp_path, model):
+    assert certgp("predict", model, train, "--out", "out.csv").code == 0
+    printed = certgp("predict", model, train, "--out", "-")
+    assert printed.out == (tmp_path / "out.csv").read_text()
+    assert "leave one of them out" in certgp("predict", model, train, "--out", "-", "--json").error()
+
+
 def test_held_out_rows_are_scored_and_not_learned(certgp, train):
     fitted = json.loads(
         certgp("fit", train, "--target", "price", "--test-fraction", 0.25, "--rank", 15, "--out", "m", "--json").out

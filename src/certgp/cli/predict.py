@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from certgp.cli.arguments import DATA_HELP, add_command, coverage, refuse_overwriting
 from certgp.cli.columns import columns_for
 from certgp.cli.output import Console, aligned, score_rows
-from certgp.errors import DataFileError
+from certgp.errors import DataFileError, InvalidInputError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """\
   certgp predict price.model new.csv --out predictions.csv
   certgp predict y.model 'parts/*.parquet' --out predictions.parquet --coverage 0.9
+  certgp predict price.model new.csv --out - | head
 """
 
 
@@ -34,7 +35,13 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("model", metavar="MODEL", type=Path, help="file that 'certgp fit' or save() wrote")
     matched = "columns are matched by name, those of arrays by position"
     parser.add_argument("data", nargs="+", metavar="DATA", help=f"{DATA_HELP}; {matched}")
-    parser.add_argument("--out", metavar="FILE", type=Path, required=True, help=".csv, .parquet or .npz file to write")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        type=Path,
+        required=True,
+        help=".csv, .parquet or .npz file to write; - prints CSV instead of a summary",
+    )
     parser.add_argument(
         "--coverage",
         metavar="P",
@@ -50,7 +57,11 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     from certgp.data.tables import check_writable, open_table, write_table
     from certgp.estimators import load
 
-    check_writable(arguments.out)
+    printed = str(arguments.out) == "-"
+    if printed and arguments.json:
+        raise InvalidInputError("--out - prints the predictions and --json the summary; leave one of them out")
+    if not printed:
+        check_writable(arguments.out)
     files = open_table(arguments.data)
     refuse_overwriting(arguments.out, [arguments.model, *files.files])
     model = load(arguments.model)
@@ -61,7 +72,11 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     console.status(f"predicting {n_rows:,} rows")
     started = time.perf_counter()
-    write_table(arguments.out, _predictions(model, X, arguments.coverage))
+    predictions = _predictions(model, X, arguments.coverage)
+    if printed:
+        console.csv(predictions)
+        return
+    write_table(arguments.out, predictions)
     seconds = time.perf_counter() - started
     scores = _scores(model, X, files, columns.target, arguments.coverage, console)
     fields: dict[str, object] = {

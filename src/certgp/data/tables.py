@@ -156,6 +156,13 @@ def write_table(path: str | Path, columns: Mapping[str, Array]) -> None:
         write(table, stream)
 
 
+def csv_bytes(columns: Mapping[str, Array]) -> bytes:
+    """Columns as the text of a CSV file."""
+    stream = pa.BufferOutputStream()
+    pa_csv.write_csv(pa.table({name: pa.array(values) for name, values in columns.items()}), stream)
+    return bytes(stream.getvalue())
+
+
 def check_writable(path: Path, endings: Sequence[str] = WRITABLE) -> None:
     """Refuse an output path that cannot work, before any long computation; no ``endings`` means any will do."""
     if endings and path.suffix.lower() not in endings:

@@ -49,5 +49,7 @@ def fit_named(
     target (``target_name_``) and the table's layout (``table_``).
     """
     fitted: Estimator = estimator.fit(X if names is None else named_rows(X, names), y)
-    fitted.target_name_, fitted.table_ = target, table
+    fitted.target_name_ = target
+    if table is not None:
+        fitted.table_ = table
     return fitted
