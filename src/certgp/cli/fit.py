@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     proven = [("certified", certificate.sentence())] if certificate is not None else []
     held_out = [(f"test {name}", value) for name, value in score_rows(scores)] if scores else []
     next_step = ("to certify", f"impossible: {obstacle}" if obstacle else _certify_command(arguments, model))
-    console.result(fields, aligned([*facts, *proven, *held_out, ("saved", str(arguments.out)), next_step]))
+    console.result(fields, aligned([*facts, *proven, next_step, *held_out, ("saved", str(arguments.out))]))
 
 
 def _check_model_path(path: Path) -> None:
