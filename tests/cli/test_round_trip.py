@@ -124,6 +124,12 @@ def test_arrays_like_those_of_the_fit_keep_their_dropped_columns(certgp, tmp_pat
     assert "RMSE" in certgp("predict", "m", "train.npy", "--out", "whole.csv").out
     assert certgp("predict", "m", "inputs.npy", "--out", "part.csv").code == 0
     np.testing.assert_array_equal(read_table(["whole.csv"]).values, read_table(["part.csv"]).values)
+    np.savez(tmp_path / "train.npz", X=values[:, 1:], y=values[:, 0])
+    np.savez(tmp_path / "new.npz", X=values[:, 1:])
+    assert certgp("fit", "train.npz", "--drop", "x0", *options[4:], "--out", "z").code == 0
+    predicted = certgp("predict", "z", "new.npz", "--out", "new.csv")
+    assert (predicted.code, predicted.err) == (0, "")
+    np.testing.assert_array_equal(read_table(["new.csv"]).values, read_table(["part.csv"]).values)
     np.save(tmp_path / "narrow.npy", values[:, :3])
     assert "narrow.npy has other columns" in certgp("predict", "m", "train.npy", "narrow.npy", "--out", "o.csv").error()
 

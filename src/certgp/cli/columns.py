@@ -68,7 +68,8 @@ def _by_position(model: GPRegressor, files: TableFiles) -> Columns:
     if len(offered) == model.n_features_in_:
         return Columns(offered, target)
     if files.nameless and table is not None and table.width == len(offered):
-        return Columns(tuple(offered[i] for i in table.positions), target or fitted_target)
+        among_inputs = fitted_target if fitted_target in offered else None  # as in one .npy array of everything
+        return Columns(tuple(offered[i] for i in table.positions), target or among_inputs)
     raise _wrong_number(model, files, offered)
 
 
