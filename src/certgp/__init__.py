@@ -6,6 +6,21 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from certgp.errors import (
+    CertgpError,
+    CertgpWarning,
+    ConstantDataWarning,
+    ConvergenceWarning,
+    DataFileError,
+    ExtrapolationWarning,
+    HeaderWarning,
+    InvalidInputError,
+    ModelFileError,
+    NotCertifiableError,
+    RankWarning,
+    VacuousBoundWarning,
+)
+
 if TYPE_CHECKING:
     from certgp.estimators import AutoGP, DeepFourierGP, DeepMercerGP, ExactGP, FourierGP, MercerGP, SparseGP, load
 
@@ -15,7 +30,7 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __version__ = "0.1.0"
-__all__ = [
+_FROM_ESTIMATORS = (
     "AutoGP",
     "DeepFourierGP",
     "DeepMercerGP",
@@ -23,6 +38,28 @@ __all__ = [
     "FourierGP",
     "MercerGP",
     "SparseGP",
+    "load",
+)
+__all__ = [
+    "AutoGP",
+    "CertgpError",
+    "CertgpWarning",
+    "ConstantDataWarning",
+    "ConvergenceWarning",
+    "DataFileError",
+    "DeepFourierGP",
+    "DeepMercerGP",
+    "ExactGP",
+    "ExtrapolationWarning",
+    "FourierGP",
+    "HeaderWarning",
+    "InvalidInputError",
+    "MercerGP",
+    "ModelFileError",
+    "NotCertifiableError",
+    "RankWarning",
+    "SparseGP",
+    "VacuousBoundWarning",
     "__version__",
     "load",
 ]
@@ -30,7 +67,7 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     # torch takes a second to import; `certgp --help` and `import certgp.errors` should not
-    if name in __all__:
+    if name in _FROM_ESTIMATORS:
         return getattr(import_module("certgp.estimators"), name)
     raise AttributeError(f"module 'certgp' has no attribute {name!r}")
 

@@ -18,11 +18,35 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
     return value
 
 
+def check_flag(name: str, value: object) -> bool:
+    """True or False; not a word, which would count as true whatever it says."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidInputError(f"{name} must be True or False, found {value!r}")
+    return bool(value)
+
+
 def check_count(name: str, value: object, least: int = 1) -> int:
     """A whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise InvalidInputError(f"{name} must be a whole number of at least {least}, found {value!r}")
     return int(value)
+
+
+_LARGEST_USUAL_REFERENCE = 1_600
+_LARGEST_REFERENCE_PER_ROW = 4
+_LARGEST_REFERENCE = 20_000  # its Gram matrices have gigabytes
+
+
+def check_reference_rank(name: str, value: object, n_rows: int) -> int:
+    """A reference that costs no more than a few exact GPs of these rows, and whose matrices fit into memory."""
+    rank = check_count(name, value)
+    largest = min(_LARGEST_REFERENCE, max(_LARGEST_USUAL_REFERENCE, _LARGEST_REFERENCE_PER_ROW * n_rows))
+    if rank > largest:
+        raise InvalidInputError(
+            f"{name} is {rank}, which for {n_rows} training row(s) would cost more than the exact GP itself, or more "
+            f"memory than there is; use at most {largest}"
+        )
+    return rank
 
 
 def numbers(name: str, value: Any, requirement: str) -> NDArray[np.float64]:

@@ -52,6 +52,10 @@ class ExtrapolationWarning(CertgpWarning):
     """Some rows lie outside the range of the training inputs; predictions fall back towards the prior there."""
 
 
+class HeaderWarning(CertgpWarning):
+    """A table seems to have no line of column names; its first row is read as names."""
+
+
 class VacuousBoundWarning(CertgpWarning):
     """A bound holds but says nothing: the number is larger than the trivial one."""
 

@@ -37,20 +37,36 @@ GOOD = ["--target", "price", "--out", "m"]
         ),
         (["fit", "train.csv", *GOOD, "--frobnicate"], "unrecognized arguments: --frobnicate"),
         (["fit", "train.csv", *GOOD, "--drop", "price"], "'price' is both --target and --drop"),
-        (["fit", "train.csv", *GOOD, "--drop", "zz"], "there is no column 'zz'; the columns are: a, b, price"),
-        (["fit", "train.csv", "--out", "m"], "name the column to predict with --target; the columns are: a, b, price"),
+        (
+            ["fit", "train.csv", *GOOD, "--drop", "zz"],
+            "there is no column 'zz' in train.csv; the columns are: 'a', 'b', 'price'",
+        ),
+        (
+            ["fit", "train.csv", "--out", "m"],
+            "name the column to predict with --target; the columns are: 'a', 'b', 'price'",
+        ),
         (
             ["fit", "train.csv", "--target", "cost", "--out", "m"],
-            "there is no column 'cost'; the columns are: a, b, price",
+            "there is no column 'cost' in train.csv; the columns are: 'a', 'b', 'price'",
         ),
         (["fit", "train.csv", "--target", "price", "--out", "gone/m"], "the directory gone does not exist; create it"),
         (["fit", "train.csv", "--target", "price", "--out", "."], "is a directory; give the name of a file"),
-        (["fit", "train.csv", "--target", "price", "--out", "train.csv"], "--out train.csv is one of the input files"),
+        (
+            ["fit", "train.csv", "--target", "price", "--out", "train.csv"],
+            "--out train.csv has the ending of a data file",
+        ),
+        (["fit", "train.csv", "--target", "price", "--out", "m.npz"], "choose another for the model, such as m.model"),
+        (
+            ["fit", "train.csv", "--target", "price", "--out", "notes.txt"],
+            "notes.txt exists and is not a model of certgp",
+        ),
+        (["fit", "train.csv", "--target", "price", "--out", "/proc/m"], "the directory /proc cannot be written to"),
+        (["fit", "train.csv", *GOOD, "--drop", "a", "b"], "an option takes one value; give it again for another"),
         (["fit", "gone.csv", *GOOD], "gone.csv does not exist; check the path"),
         (["fit", "gone*.csv", *GOOD], "no file matches gone*.csv"),
         (
             ["fit", "notes.txt", *GOOD],
-            "notes.txt has an unknown ending; readable files end in .csv, .parquet, .npz, .npy",
+            "notes.txt has an unknown ending; readable files end in .csv, .csv.gz, .tsv, .parquet, .npz, .npy",
         ),
         (["fit", ".", *GOOD], "is a directory; name its files"),
     ],
@@ -93,11 +109,12 @@ def test_truncated_data(certgp, tmp_path, ending):
 def test_a_column_is_missing_at_predict(certgp, tmp_path, model):
     (tmp_path / "new.csv").write_text("a,c\n1,2\n")
     assert (
-        "there is no column 'b'; the columns are: a, c" in certgp("predict", model, "new.csv", "--out", "o.csv").error()
+        "there is no column 'b' in new.csv; the columns are: 'a', 'c'"
+        in certgp("predict", model, "new.csv", "--out", "o.csv").error()
     )
     (tmp_path / "new.csv").write_text("c\n1\n")
     message = certgp("predict", model, "new.csv", "--out", "o.csv").error()
-    assert "these columns are missing: 'a', 'b'; the columns are: c" in message
+    assert "there are no columns 'a', 'b' in new.csv; the columns are: 'c'" in message
     assert not Path("o.csv").exists()
 
 
@@ -134,6 +151,8 @@ def test_files_that_are_not_models(certgp, train, tmp_path, model):
         assert name in certgp("predict", name, train, "--out", "o.csv").error()
     assert "gone.model does not exist" in certgp("predict", "gone.model", train, "--out", "o.csv").error()
     assert not Path("o.csv").exists()
+    Path("o.csv").write_text("old")
+    assert "gone.model does not exist" in certgp("predict", "gone.model", train, "--out", "o.csv").error()
 
 
 def test_demo_output_must_be_a_directory(certgp, train):

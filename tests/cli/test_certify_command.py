@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from cli_cases import rows, write
 
+from certgp import MercerGP
+from certgp.errors import NotCertifiableError
+
 
 def test_certify_shows_what_was_saved(certgp, model):
     shown = certgp("certify", model)
@@ -36,9 +39,9 @@ def test_a_bound_that_says_nothing_names_the_way_to_one_that_does(certgp, train,
     new = write(tmp_path / "new.csv", rows(9, seed=1))
     shown = certgp("certify", "coarse.model", new)
     assert shown.code == 0
-    assert "--train FILE" in shown.err
+    assert "--train FILE" in shown.out
     sharper = certgp("certify", "coarse.model", new, "--train", train, "--tol", "0.01")
-    assert "--train FILE" not in sharper.err
+    assert "--train FILE" not in sharper.out
 
 
 def test_a_plot_that_cannot_be_drawn_is_refused_before_the_fit(certgp, train):
@@ -52,7 +55,22 @@ def test_fourier_models_are_certified_when_fitted(certgp, train):
     fitted = json.loads(certgp("fit", train, "--target", "price", *out, "--json").out)
     again = json.loads(certgp("certify", "f.model", "--json").out)
     assert again["kl"] == fitted["certificate"]["kl"]
+    assert fitted["not_certifiable"] is None
+    shown = certgp("fit", train, "--target", "price", *out).out
+    assert f"to certify    certgp certify f.model NEW --train {train}" in shown
+    assert certgp("certify", "f.model", train, "--train", train).code == 0
     assert again["theorem"].startswith("R1")
+
+
+def test_a_model_that_cannot_be_certified_says_so_when_fitted(certgp, train, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise NotCertifiableError("learned frequencies are no kernel")
+
+    options = ["--target", "price", "--method", "mercer", "--rank", "5", "--max-iter", "2", "--out", "m"]
+    with monkeypatch.context() as patched:
+        patched.setattr(MercerGP, "certify", refuse)
+        assert "to certify    impossible: learned frequencies are no kernel" in certgp("fit", train, *options).out
+    assert "to certify    certgp certify m NEW\n" in certgp("fit", train, *options).out
 
 
 def test_exact_solve_asks_first(certgp, model, tmp_path):
@@ -72,6 +90,15 @@ def test_exact_solve_asks_first(certgp, model, tmp_path):
         (["--delta", "0.1"], "--delta reads the training rows again"),
         (["--train", "train.csv", "--exact-solve"], "--exact-solve needs --tol and DATA"),
         (["--tol", "0"], "--tol: must be positive and finite, found '0'"),
+        (
+            ["--train", "train.csv", "--reference-rank", "20000"],
+            "--reference-rank is 20000, which for 80 training row(s)",
+        ),
+        (["--max-error", "1"], "--max-error needs DATA"),
+        (
+            ["--train", "short.csv", "--tol", "1"],
+            "--train have 79 row(s) but the model learned from 80; give the file(s)",
+        ),
         (["--train", "other.csv", "--tol", "1"], "have no column 'price'"),
         (["--train", "changed.csv", "--tol", "1"], "not the ones the model was conditioned on"),
     ],
@@ -79,7 +106,31 @@ def test_exact_solve_asks_first(certgp, model, tmp_path):
 def test_bad_certify_commands(certgp, model, train, tmp_path, arguments, message):
     write(tmp_path / "other.csv", rows(), ("a", "b", "cost"))
     write(tmp_path / "changed.csv", rows(seed=5))
+    write(tmp_path / "short.csv", rows()[:-1])
     assert message in certgp("certify", model, *arguments).error()
+
+
+def test_the_split_of_the_fit_is_found_again(certgp, train, tmp_path):
+    options = ["--target", "price", "--method", "mercer", "--rank", "10", "--test-fraction", ".25", "--seed", "3"]
+    assert certgp("fit", train, *options, "--out", "part.model").code == 0
+    shown = certgp("certify", "part.model", "--train", train)
+    assert shown.code == 0, shown.err
+    assert "note: the 20 row(s) that the fit held out for its test are left out" in shown.err
+    other = write(tmp_path / "other.csv", rows()[:70])
+    message = certgp("certify", "part.model", "--train", other).error()
+    assert "have 70 row(s) but the model learned from 60 of 80, with --test-fraction 0.25" in message
+
+
+def test_an_error_above_the_largest_allowed_has_its_own_exit_code(certgp, model, train, tmp_path):
+    new = write(tmp_path / "new.csv", rows(9, seed=1))
+    through = ["certify", model, new, "--train", train, "--tol", "1e-4", "--json"]
+    shown = certgp(*through)
+    largest, surely = max(json.loads(shown.out)["mean_error"]), max(json.loads(shown.out)["mean_error_lower"])
+    assert certgp(*through, "--max-error", 1.01 * largest).code == 0
+    refused = certgp(*through, "--max-error", 0.5 * surely)
+    assert refused.code == 3
+    assert json.loads(refused.out)["mean_error"] == json.loads(shown.out)["mean_error"]
+    assert "of 9 prediction(s) are not proven to lie within it" in refused.err
 
 
 def test_rank_reads_every_rank_off_one_fit(certgp, train, tmp_path):
@@ -89,6 +140,7 @@ def test_rank_reads_every_rank_off_one_fit(certgp, train, tmp_path):
     assert len(curve["nlpd"]) == len(curve["kl_bound"]) == 25
     assert (np.diff(curve["kl_bound"]) <= 0).all()
     assert (tmp_path / "curve.png").stat().st_size > 1000
+    assert curve["plot"] == "curve.png"
     shown = certgp("rank", train, *options, "--tolerance", "0.5")
     assert "KL bound / row" in shown.out
     assert "predicts best" in shown.out

@@ -145,7 +145,7 @@ def test_a_traceback_does_not_share_its_line(train, monkeypatch):
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(fit, "target_column", broken)
+    monkeypatch.setattr(fit, "_check_model_path", broken)
     terminal = Terminal()
     with redirect_stderr(terminal), pytest.raises(ZeroDivisionError):
         main(["fit", str(train), "--target", "price", "--out", str(train.parent / "m")])

@@ -78,6 +78,62 @@ def test_columns_are_matched_by_name_and_extra_ones_ignored(certgp, tmp_path, mo
     np.testing.assert_allclose(read_table(["s.csv"]).values, read_table(["p.csv"]).values, rtol=1e-12)
 
 
+def test_arrays_are_matched_by_position_and_never_by_the_names_that_stand_in(certgp, tmp_path):
+    values = rows()
+    write(tmp_path / "train.csv", values, ("x1", "x2", "price"))
+    assert certgp("fit", "train.csv", "--target", "price", "--rank", 10, "--method", "mercer", "--out", "m").code == 0
+    assert certgp("predict", "m", "train.csv", "--out", "right.csv").code == 0
+    write(tmp_path / "inputs.npy", values[:, :2])
+    write(tmp_path / "rows.npz", values)
+    for arrays in ("inputs.npy", "rows.npz"):
+        predicted = certgp("predict", "m", arrays, "--out", "out.csv")
+        assert predicted.err == f"note: {arrays} has no column names; its columns are taken as 'x1', 'x2'\n"
+        np.testing.assert_array_equal(read_table(["out.csv"]).values, read_table(["right.csv"]).values)
+    assert "RMSE" in predicted.out
+    write(tmp_path / "wide.npy", values)
+    message = certgp("predict", "m", "wide.npy", "--out", "out.csv").error()
+    assert "wide.npy has 3 column(s) without names but the model was fitted on 'x1', 'x2'; give exactly" in message
+
+
+@pytest.mark.parametrize(("ending", "target"), [(".npz", "y"), (".npy", "x2")])
+def test_models_of_arrays_take_the_columns_of_a_table_in_order_and_say_so(certgp, tmp_path, ending, target):
+    write(tmp_path / f"train{ending}", rows())
+    options = ["--target", target, "--rank", 10, "--method", "mercer", "--out", "m"]
+    assert certgp("fit", f"train{ending}", *options).code == 0
+    assert not hasattr(library.load("m"), "feature_names_in_")
+    assert certgp("predict", "m", f"train{ending}", "--out", "right.csv").code == 0
+    lines = [f"{a!r},{b!r}" for a, b, _ in rows().tolist()]
+    (tmp_path / "new.csv").write_text("\n".join(["x2,x1", *lines]) + "\n")
+    predicted = certgp("predict", "m", "new.csv", "--out", "out.csv")
+    assert "note: the model was fitted on columns without names; 'x2', 'x1' are taken in this order" in predicted.err
+    np.testing.assert_allclose(read_table(["out.csv"]).values, read_table(["right.csv"]).values, rtol=1e-12)
+    write(tmp_path / "table.csv", rows(), ("a", "b", "x2"))
+    assert "columns) without names" in certgp("predict", "m", "table.csv", "--out", "o.csv").error().replace(
+        "(s)", "s)"
+    )
+    train = [f"train{ending}", "--train", f"train{ending}", "--tol", 0.1]
+    assert certgp("certify", "m", *train).code == 0
+
+
+def test_arrays_like_those_of_the_fit_keep_their_dropped_columns(certgp, tmp_path):
+    values = np.column_stack([rows()[:, 2], np.arange(80.0), rows()[:, :2]])
+    np.save(tmp_path / "train.npy", values)
+    np.save(tmp_path / "inputs.npy", values[:, 2:])
+    options = ["--target", "x0", "--drop", "x1", "--rank", 10, "--method", "mercer"]
+    assert certgp("fit", "train.npy", *options, "--out", "m").code == 0
+    assert "RMSE" in certgp("predict", "m", "train.npy", "--out", "whole.csv").out
+    assert certgp("predict", "m", "inputs.npy", "--out", "part.csv").code == 0
+    np.testing.assert_array_equal(read_table(["whole.csv"]).values, read_table(["part.csv"]).values)
+    np.savez(tmp_path / "train.npz", X=values[:, 1:], y=values[:, 0])
+    np.savez(tmp_path / "new.npz", X=values[:, 1:])
+    assert certgp("fit", "train.npz", "--drop", "x0", *options[4:], "--out", "z").code == 0
+    predicted = certgp("predict", "z", "new.npz", "--out", "new.csv")
+    assert (predicted.code, predicted.err) == (0, "")
+    np.testing.assert_array_equal(read_table(["new.csv"]).values, read_table(["part.csv"]).values)
+    np.save(tmp_path / "narrow.npy", values[:, :3])
+    assert "narrow.npy has other columns" in certgp("predict", "m", "train.npy", "narrow.npy", "--out", "o.csv").error()
+
+
 def test_an_empty_target_column_is_predicted_and_not_scored(certgp, tmp_path, model):
     (tmp_path / "new.csv").write_text("a,b,price\n0.1,0.2,\n0.3,0.4,1.0\n")
     predicted = certgp("predict", model, "new.csv", "--out", "out.csv", "--json")
@@ -100,6 +156,13 @@ def test_scores_are_those_of_the_written_predictions(certgp, tmp_path, model):
     assert scores["nominal_coverage"] == 0.7
 
 
+def test_predictions_can_be_printed(certgp, train, tmp_path, model):
+    assert certgp("predict", model, train, "--out", "out.csv").code == 0
+    printed = certgp("predict", model, train, "--out", "-")
+    assert printed.out == (tmp_path / "out.csv").read_text()
+    assert "leave one of them out" in certgp("predict", model, train, "--out", "-", "--json").error()
+
+
 def test_held_out_rows_are_scored_and_not_learned(certgp, train):
     fitted = json.loads(
         certgp("fit", train, "--target", "price", "--test-fraction", 0.25, "--rank", 15, "--out", "m", "--json").out
@@ -119,6 +182,8 @@ def test_dropped_columns_are_not_inputs(certgp, tmp_path):
     )
     assert fitted.code == 0, fitted.err
     assert json.loads(fitted.out)["columns"] == ["a"]
+    together = certgp("fit", "t.csv", "--target", "price", "--drop", "id,b", "--rank", 10, "--out", "m", "--json")
+    assert json.loads(together.out)["columns"] == ["a"]
 
 
 def test_iterations_can_be_limited(certgp, train):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
 from contextlib import suppress
@@ -22,7 +23,7 @@ from certgp.data.tables import (
     replacing,
     write_table,
 )
-from certgp.errors import DataFileError
+from certgp.errors import DataFileError, HeaderWarning
 
 X = np.arange(12.0).reshape(4, 3) / 7.0
 Y = np.array([1.5, -2.0, 0.25, 8.0])
@@ -64,6 +65,41 @@ def test_one_dimensional_arrays_are_one_column(tmp_path):
     np.savez(tmp_path / "b.npz", X=Y)
     assert read_table([tmp_path / "a.npy"]).values.shape == (4, 1)
     assert read_table([tmp_path / "b.npz"]).names == ("x0",)
+
+
+def test_tabs_and_compressed_text_are_read(tmp_path):
+    (tmp_path / "a.tsv").write_text("u\tv\n1\t2\n")
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"u,v\n1,2\n"))
+    for name in ("a.tsv", "a.csv.gz"):
+        table = read_table([tmp_path / name])
+        assert table.names == ("u", "v")
+        np.testing.assert_array_equal(table.values, [[1.0, 2.0]])
+    (tmp_path / "a.csv.gz").write_bytes(b"u,v\n1,2\n")
+    with pytest.raises(DataFileError, match=r"a\.csv\.gz cannot be read as csv.gz"):
+        read_table([tmp_path / "a.csv.gz"])
+
+
+def test_a_row_of_numbers_in_place_of_names_is_noticed(tmp_path):
+    (tmp_path / "a.csv").write_text("0.5,1e3\n1,2\n")
+    with pytest.warns(
+        HeaderWarning, match=r"all column names of .*a\.csv are numbers \('0.5', '1e3'\): the first line"
+    ):
+        assert open_table([tmp_path / "a.csv"]).names == ("0.5", "1e3")
+
+
+def test_arrays_are_told_from_tables_with_names(tmp_path):
+    arrays, table = write_as(tmp_path / "a.npz"), write_as(tmp_path / "a.csv")
+    assert open_table([arrays]).nameless
+    assert not open_table([table]).nameless
+    with pytest.raises(DataFileError, match=r"a\.npz has no column names but other files have"):
+        open_table([table, arrays])
+
+
+def test_the_file_without_a_column_is_named(tmp_path):
+    (tmp_path / "a.csv").write_text("u,v\n1,2\n")
+    (tmp_path / "b.csv").write_text("u\n1\n")
+    with pytest.raises(DataFileError, match=r"there is no column 'v' in .*b\.csv; the columns are: 'u'"):
+        open_table([tmp_path / "*.csv"]).read(["u", "v"])
 
 
 def test_endings_may_be_upper_case(tmp_path):
@@ -116,19 +152,24 @@ def test_split_and_select():
     assert inputs.names == NAMES[:3]
     np.testing.assert_array_equal(y, Y)
     np.testing.assert_array_equal(table.select(["y", "x0"]).values, VALUES[:, [3, 0]])
-    with pytest.raises(DataFileError, match="there is no column 'z'; the columns are: x0, x1, x2, y"):
+    with pytest.raises(DataFileError, match="there is no column 'z'; the columns are: 'x0', 'x1', 'x2', 'y'"):
         table.split("z")
     with pytest.raises(DataFileError, match="'u' is the only column"):
         Table(("u",), Y[:, None]).split("u")
 
 
 BAD_TEXT = {
-    "ragged": ("u,v\n1,2\n3\n", r"a\.csv cannot be read as csv \(.*Expected 2 columns, got 1"),
+    "ragged": ("u,v\n1,2\n3\n", r"a\.csv cannot be read as csv \(.*Expected 2 columns, got 1.*; give every row as"),
+    "semicolons": ("u;v\n1,5;2\n", r"columns of .*a\.csv seem to be separated by semicolons, not commas"),
+    "tabs": ("u\tv\n1\t2\n", r"columns of .*a\.csv seem to be separated by tabs, not commas; .* \.tsv tabs"),
     "empty": ("", r"a\.csv cannot be read as csv"),
     "no rows": ("u,v\n", r"a\.csv has no rows"),
     "missing": ("u,v\n1,2\n3,\n", r"column 'v' of .*a\.csv has 1 missing or infinite value\(s\), first in row 2; fill"),
     "infinite": ("u,v\n1,inf\n", r"column 'v' of .* has 1 missing or infinite"),
-    "text": ("u,v\n1,2\n3,red\n", r"column 'v' of .*a\.csv is not numeric \(row 2 holds 'red'\); encode"),
+    "text": (
+        "u,v\n1,2\n3,red\n",
+        r"column 'v' of .*a\.csv is not numeric \(row 2 holds 'red'\); encode it as numbers, .*--drop v\)",
+    ),
     "date": ("u,v\n1,2024-01-31\n", r"column 'v' of .* is not numeric \(row 1 holds '2024-01-31"),
     "twice": ("u,v,u\n1,2,3\n", r"more than one column named 'u'; rename"),
 }
@@ -144,7 +185,12 @@ def test_bad_csv(tmp_path, kind):
 
 def test_text_that_is_not_utf8(tmp_path):
     (tmp_path / "a.csv").write_bytes("größe,v\n1,2\n".encode("latin-1"))
-    with pytest.raises(DataFileError, match=r"a\.csv cannot be read as csv"):
+    with pytest.raises(
+        DataFileError, match=r"a\.csv is not UTF-8 text \(line 1 holds the byte 0xf6\), perhaps Latin-1"
+    ):
+        read_table([tmp_path / "a.csv"])
+    (tmp_path / "a.csv").write_text("size,v\n1,2\n", encoding="utf-16")
+    with pytest.raises(DataFileError, match=r"a\.csv seems to be UTF-16 text; save it again as UTF-8"):
         read_table([tmp_path / "a.csv"])
 
 
@@ -208,7 +254,7 @@ def test_files_with_other_columns(tmp_path):
     (tmp_path / "b.csv").write_text("u,w\n1,2\n")
     files = open_table([tmp_path / "*.csv"])
     assert files.names == ("u",)
-    with pytest.raises(DataFileError, match=r"b\.csv has other columns \(u, w\) than .*a\.csv \(u, v\)"):
+    with pytest.raises(DataFileError, match=r"b\.csv has other columns \('u', 'w'\) than .*a\.csv \('u', 'v'\)"):
         files.read()
     assert files.read(["u"]).values.shape == (2, 1)
 
@@ -219,7 +265,10 @@ def test_paths_that_cannot_be_read(tmp_path):
         (tmp_path / "gone.csv", "gone.csv does not exist; check the path"),
         (tmp_path / "*.csv", r"no file matches .*\*\.csv; check the pattern"),
         (tmp_path, "is a directory; name its files"),
-        (tmp_path / "a.txt", r"a\.txt has an unknown ending; readable files end in .csv, .parquet, .npz, .npy"),
+        (
+            tmp_path / "a.txt",
+            r"a\.txt has an unknown ending; readable files end in .csv, .csv.gz, .tsv, .parquet, .npz, .npy",
+        ),
     ]:
         with pytest.raises(DataFileError, match=message):
             open_table([given])
@@ -278,8 +327,11 @@ def test_outputs_that_cannot_work(tmp_path):
     with pytest.raises(DataFileError, match=r"d\.csv is a directory"):
         check_writable(tmp_path / "d.csv")
     check_writable(tmp_path / "model", endings=())
+    if Path("/proc").is_dir():  # looks writable to root and is not
+        with pytest.raises(DataFileError, match="the directory /proc cannot be written to"):
+            check_writable(Path("/proc/model"), endings=())
 
 
 def test_long_lists_of_names_stay_short():
-    assert listed(["a", "b"]) == "a, b"
-    assert listed([str(i) for i in range(30)], most=2) == "0, 1, ... (30 in all)"
+    assert listed(["a", " b"]) == "'a', ' b'"
+    assert listed([str(i) for i in range(30)], most=2) == "'0', '1', ... (30 in all)"

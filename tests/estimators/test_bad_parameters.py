@@ -51,6 +51,14 @@ def test_max_iter(cls, max_iter):
 
 
 @every_estimator
+@pytest.mark.parametrize("name", ["standardize", "optimize", "calibrate"])
+@pytest.mark.parametrize("value", ["no", None, 0, 1.0], ids=repr)
+def test_flags_are_true_or_false(cls, name, value):
+    assert_mentions(refusal(cls, **{name: value}), f"{name} must be True or False", f"found {value!r}")
+    assert np.isfinite(small(cls, standardize=np.True_, optimize=np.False_).fit(X, Y).noise_variance_)
+
+
+@every_estimator
 def test_unknown_kernels(cls):
     assert_mentions(refusal(cls, kernel="rbf"), "unknown kernel 'rbf'", *KERNEL_NAMES)
     for kernel in (3, None, Gaussian):

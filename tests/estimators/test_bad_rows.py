@@ -6,6 +6,8 @@ import os
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from estimator_cases import ALL, assert_mentions, error_of, every_estimator, pinned, problem, small
 from sklearn.exceptions import NotFittedError
@@ -62,13 +64,70 @@ class TestWords:
 
     def test_in_a_frame_names_the_column(self, cls):
         frame = pd.DataFrame({"height": X[:, 0], "colour": ["red"] * len(Y)})
-        assert_mentions(error_of(lambda: small(cls).fit(frame, Y)), "'red'", "colour")
+        for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+            assert_mentions(error_of(lambda t=table: small(cls).fit(t, Y)), "'red'", "column(s) colour of X")
 
     @pytest.mark.parametrize("kind", ["text", "object"])
     def test_in_the_target(self, cls, kind):
         words = np.where(Y > 0, "many", "few")
         text = error_of(lambda: small(cls).fit(X, words.astype(object) if kind == "object" else words))
         assert "y" in text.split(), f"the argument is not named in {text!r}"
+
+
+WHEN = pd.date_range("2024-01-31", periods=len(Y))
+DATED_FRAMES = {
+    "pandas beside numbers": pd.DataFrame({"height": X[:, 0], "when": WHEN}),
+    "pandas alone": pd.DataFrame({"when": WHEN}),
+    "pandas with a zone": pd.DataFrame({"when": WHEN.tz_localize("UTC"), "height": X[:, 0]}),
+    "pandas objects": pd.DataFrame({"when": [day.date() for day in WHEN], "height": X[:, 0]}),
+    "pandas durations": pd.DataFrame({"when": WHEN - WHEN[0]}),
+    "polars": pl.DataFrame({"when": WHEN.to_pydatetime().tolist(), "height": X[:, 0]}),
+    "arrow": pa.table({"when": pa.array(WHEN), "height": X[:, 0]}),
+}
+DATES = {
+    "pandas": pd.Series(WHEN),
+    "array": WHEN.to_numpy(),
+    "durations": (WHEN - WHEN[0]).to_numpy(),
+    "list": WHEN.to_pydatetime().tolist(),
+    "polars": pl.Series(WHEN.to_pydatetime().tolist()),
+    "arrow": pa.array(WHEN),
+}
+
+
+class TestDates:
+    @pytest.mark.parametrize("kind", DATED_FRAMES)
+    def test_in_a_frame_name_the_column(self, kind):
+        text = error_of(lambda: small(MercerGP).fit(DATED_FRAMES[kind], Y), InvalidInputError)
+        assert_mentions(text, "column(s) when of X hold dates or times", "turn them into numbers", "or drop them")
+
+    @pytest.mark.parametrize("rows", [WHEN.to_numpy()[:, None], [[day] for day in WHEN.to_pydatetime()]])
+    def test_in_an_array_or_a_list(self, rows):
+        text = error_of(lambda: small(ExactGP).fit(rows, Y), InvalidInputError)
+        assert_mentions(text, "column(s) 0 of X hold dates or times")
+
+    @pytest.mark.parametrize("kind", DATES)
+    def test_in_the_target(self, kind):
+        text = error_of(lambda: small(MercerGP).fit(X, DATES[kind]), InvalidInputError)
+        assert_mentions(text, "the target y holds dates or times", "turn them into numbers")
+
+    def test_in_rows_to_predict(self, fitted):
+        dated = np.column_stack([WHEN.to_numpy(), WHEN.to_numpy()])
+        for method in (*METHODS_OF_X, "nlpd"):
+            text = error_of(lambda m=method: call(fitted, m, rows=dated), InvalidInputError)
+            assert_mentions(text, "column(s) 0, 1 of X hold dates")
+
+
+@every_estimator
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+class TestMagnitude:
+    def test_of_x(self, cls, factor):
+        frame = pd.DataFrame({"height": X[:, 0], "mass": factor * X[:, 1]})
+        text = error_of(lambda: small(cls).fit(frame, Y), InvalidInputError)
+        assert_mentions(text, "column mass of X", "too large" if factor > 1 else "too little", "rescale it")
+
+    def test_of_y(self, cls, factor):
+        text = error_of(lambda: small(cls).fit(X, factor * Y), InvalidInputError)
+        assert_mentions(text, "the target y", "too large" if factor > 1 else "too little", "rescale it")
 
 
 @every_estimator

@@ -52,17 +52,15 @@ def exact_variances(X: np.ndarray, new: np.ndarray, noise: float) -> list[mp.mpf
     return [1 - sum(K[i, j] * solved[j, i] for j in range(len(X))) for i in range(len(new))]
 
 
-def test_tiny_targets_have_errors_too_and_huge_ones_are_refused(rows):
+def test_tiny_targets_have_errors_too_and_huge_ones_no_evidence(rows):
     X, y = rows
     settings = FIXED | {"signal_variance": 1e-240, "noise_variance": 1e-242}
     error = SparseGP(4, learn_inducing=False, random_state=0, **settings).fit(X, 1e-120 * y).certify(X[:5]).mean_error
     same = SparseGP(4, learn_inducing=False, random_state=0, **FIXED).fit(X, y).certify(X[:5]).mean_error
     np.testing.assert_allclose(1e120 * error, same, rtol=1e-6)
-    with np.errstate(over="ignore"):
-        huge = SparseGP(4, learn_inducing=False, random_state=0, **FIXED).fit(X, 1e160 * y)
-    assert huge.certify().log_evidence is None
-    with pytest.raises(NotCertifiableError, match="standardize"):
-        huge.certify(X[:5])
+    settings = FIXED | {"noise_variance": 1e-9}
+    huge = SparseGP(4, learn_inducing=False, random_state=0, **settings).fit(X, 1e149 * y)
+    assert huge.certify().log_evidence is None, "y'y / s2 is beyond float64"
 
 
 def test_a_target_that_was_moved_a_little_is_noticed(rows):
@@ -96,5 +94,5 @@ def test_a_bound_beyond_the_prior_is_called_little(rows):
 
 def test_a_reference_has_a_largest_rank(rows):
     model = MercerGP(5, random_state=0, **FIXED).fit(*rows)
-    with pytest.raises(InvalidInputError, match="reference_rank must be at most 20,000"):
+    with pytest.raises(InvalidInputError, match="reference_rank is 100000, which for 200 training"):
         model.certify(reference_rank=100_000)

@@ -41,7 +41,7 @@ MODELS = [
     Case("exact-numpy-parameters", ExactGP, {"length_scale": np.array([0.5, 2.0]), "max_iter": np.int64(300)}),
 ]
 every_model = pytest.mark.parametrize("case", MODELS, ids=lambda case: case.name)
-NOT_SAVED = {"callbacks", "engine", "random_state"}
+NOT_SAVED = {"callbacks", "engine"}
 
 
 def save(model, path):
@@ -121,8 +121,14 @@ def test_a_loaded_model_goes_on_learning(case, tmp_path):
 def test_a_loaded_model_can_be_fitted_anew(case, tmp_path):
     X, y = problem()
     model = case.small().fit(X, y)
-    again = load(save(model, tmp_path / "model")).set_params(random_state=0).fit(X, y)
+    again = load(save(model, tmp_path / "model")).fit(X, y)
     np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
+
+
+def test_a_seed_is_saved_and_a_generator_is_not(tmp_path):
+    for given, kept in ((7, 7), (np.int64(7), 7), (None, None), (np.random.RandomState(7), None)):
+        model = pinned(MercerGP, random_state=given).fit(*problem())
+        assert load(save(model, tmp_path / "model")).random_state == kept
 
 
 def contents(path):

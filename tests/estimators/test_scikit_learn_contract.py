@@ -175,3 +175,12 @@ def test_four_estimators_are_public():
     assert {cls.__name__ for cls in ALL} <= set(certgp.__all__) <= set(dir(certgp))
     assert all(getattr(certgp, cls.__name__) is cls for cls in ALL)
     assert len(LOW_RANK) == 3
+
+
+def test_errors_and_warnings_are_public():
+    import certgp
+    from certgp import errors
+
+    for name in ("CertgpError", "CertgpWarning", "ExtrapolationWarning", "InvalidInputError", "NotCertifiableError"):
+        assert name in certgp.__all__
+        assert getattr(certgp, name) is getattr(errors, name)

@@ -117,6 +117,13 @@ def test_histories_concatenate():
     assert len(History()) == 0
 
 
+def test_histories_are_sequences_of_iterations():
+    history = History(tuple(Iteration(i, 2.0 - i, 0.1, 0.5, 3) for i in range(3)))
+    assert (history[0].iteration, history[-1].iteration) == (0, 2)
+    assert [record.value for record in history] == [2.0, 1.0, 0.0]
+    assert history[1:].values.tolist() == [1.0, 0.0]
+
+
 def test_a_callback_stops_the_fit_and_all_callbacks_see_every_record():
     seen: list[int] = []
     result = run(Bowl(), callbacks=[lambda i: i.iteration >= 2, lambda i: seen.append(i.iteration)])

@@ -13,7 +13,8 @@ from certgp.errors import InvalidInputError
 if TYPE_CHECKING:  # the class exists for type checkers only
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-DATA_HELP = "CSV, Parquet, .npz (X, y) or .npy file; several files or a quoted glob form one table"
+DATA_HELP = "CSV, TSV, Parquet, .npz (X, y) or .npy file; several files or a quoted glob form one table"
+DROP_HELP = "column to leave out; give it again, or put commas between names, for several"
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -21,13 +22,21 @@ class OneLineParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage and leaving."""
+        if message.startswith("unrecognized arguments: ") and " -" not in message:
+            message += " (an option takes one value; give it again for another, as in --drop a --drop b)"
         raise InvalidInputError(f"{message}; see '{self.prog} --help'")
 
 
 def add_command(
-    commands: Commands, name: str, summary: str, examples: str, run: Callable[[argparse.Namespace, Console], None]
+    commands: Commands,
+    name: str,
+    summary: str,
+    examples: str,
+    run: Callable[[argparse.Namespace, Console], int | None],
 ) -> argparse.ArgumentParser:
-    """A command with what all commands have: examples in its help, ``--json`` and the function that runs it."""
+    """A command with what all commands have: examples in its help, ``--json`` and the function that runs it, which
+    returns an exit code where it is not 0.
+    """
     parser = commands.add_parser(
         name,
         help=summary,
@@ -43,7 +52,7 @@ def add_command(
 
 def refuse_overwriting(out: Path, inputs: list[Path]) -> None:
     """An output that is also an input would destroy it."""
-    if out.exists() and any(out.samefile(path) for path in inputs):
+    if out.exists() and any(path.exists() and out.samefile(path) for path in inputs):
         raise InvalidInputError(f"--out {out} is one of the input files; choose another name")
 
 

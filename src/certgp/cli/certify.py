@@ -7,26 +7,31 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from certgp.cli.arguments import DATA_HELP, add_command, coverage, positive_int, positive_number
+from certgp.cli.columns import columns_for
 from certgp.cli.output import Console
-from certgp.cli.predict import input_columns, model_columns
+from certgp.cli.training_data import split_rows
 from certgp.errors import DataFileError, InvalidInputError
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
     from certgp.cli.arguments import Commands
-    from certgp.data.tables import TableFiles
+    from certgp.data.tables import Array, TableFiles
     from certgp.estimators import GPRegressor
     from certgp.estimators.low_rank import LowRankRegressor
     from certgp.guarantees import Certificate, CostEstimate
 
+ABOVE_MAX_ERROR = 3  # exit code
 _EXAMPLES = """\
   certgp certify price.model                                      the certificate saved with the model
-  certgp certify price.model new.csv                              bounds on every prediction at new.csv
+  certgp certify price.model new.csv                              bounds on every prediction at new.csv (Fourier models,
+                                                                  which --method auto may choose, need --train)
   certgp certify price.model new.csv --train train.csv --tol 0.1  sharper ones, through a reference on the training rows
+  certgp certify price.model new.csv --train train.csv --tol 0.1 --max-error 1 || echo 'not proven within 1'
 """
 
 
@@ -46,7 +51,15 @@ def add_parser(commands: Commands) -> None:
         "--tol",
         metavar="T",
         type=positive_number,
-        help="double the reference until the KL half-width per row, or with DATA the error of the means, is at most T",
+        help="double the reference until the KL half-width per row is at most T or, with DATA, the means of the exact "
+        "GP are known to +-T; the model's own distance to them may be larger, and is then shown to be",
+    )
+    parser.add_argument(
+        "--max-error",
+        metavar="E",
+        type=positive_number,
+        help=f"with DATA: exit with code {ABOVE_MAX_ERROR} unless every prediction is proven to lie within E of the "
+        "exact GP's, in the units of the target",
     )
     parser.add_argument("--delta", metavar="P", type=coverage, help="allow a statistical statement that fails with P")
     parser.add_argument(
@@ -57,8 +70,8 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask before --exact-solve")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Check, read, certify, print."""
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Check, read, certify, print, judge."""
     _check(arguments)
     console.status("starting")
     from certgp.data.tables import open_table
@@ -67,24 +80,30 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     files = open_table(arguments.data) if arguments.data else None
     train = open_table(arguments.train) if arguments.train else None
     model = load(arguments.model)
-    X = _inputs(model, files) if files is not None else None
+    X = columns_for(model, files, console).read_inputs(model, files) if files is not None else None
     console.status("certifying")
     started = time.perf_counter()
     certificate = _certificate(model, X, train, arguments, console)
     fields: dict[str, object] = {"command": "certify", "model": str(arguments.model)}
     fields |= certificate.to_dict() | {"seconds": time.perf_counter() - started}
     console.result(fields, str(certificate))
-    if train is None and _says_nothing(certificate, model):
-        console.notice(
-            "note: without the training rows the bound on predictions exceeds the prior's own spread; give them with "
-            "--train FILE, and the error you want with --tol, for one that says something"
-        )
+    return _judged(certificate, arguments.max_error, console)
 
 
-def _says_nothing(certificate: Certificate, model: GPRegressor) -> bool:
-    """Is a prediction's proven error larger than what is known without any data?"""
-    spread = float(model.kernel_.signal_variance) ** 0.5
-    return certificate.mean_error is not None and float(max(certificate.mean_error)) > spread
+def _judged(certificate: Certificate, most: float | None, console: Console) -> int:
+    """The exit code, and a line that says why it is not 0."""
+    if most is None or certificate.mean_error is None or certificate.mean_error_lower is None:
+        return 0
+    above = int((certificate.mean_error > most).sum())
+    surely = int((certificate.mean_error_lower > most).sum())
+    if not above:
+        return 0
+    console.notice(
+        f"above --max-error {most:g}: {above} of {len(certificate.mean_error)} prediction(s) are not proven to lie "
+        f"within it, of which {surely} are proven to lie outside"
+        + ("" if surely == above else "; --train FILE with a small --tol may prove more")
+    )
+    return ABOVE_MAX_ERROR
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -96,27 +115,26 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInputError(f"--{option} reads the training rows again; give them with --train FILE")
     if arguments.exact_solve and (arguments.tol is None or not arguments.data):
         raise InvalidInputError("--exact-solve needs --tol and DATA, the rows whose predictions to certify")
-
-
-def _inputs(model: GPRegressor, files: TableFiles) -> ArrayLike:
-    from certgp.estimators.naming import named_rows
-
-    table = files.read(input_columns(model, files))
-    return named_rows(table.values, table.names) if model_columns(model) else table.values
+    if arguments.max_error is not None and not arguments.data:
+        raise InvalidInputError("--max-error needs DATA, the rows whose predictions to certify")
 
 
 def _certificate(
     model: GPRegressor, X: ArrayLike | None, train: TableFiles | None, arguments: argparse.Namespace, console: Console
 ) -> Certificate:
+    from certgp.checks import check_reference_rank
     from certgp.estimators.low_rank import LowRankRegressor
 
     if not isinstance(model, LowRankRegressor):
         return model.certify(X)
     if train is None:
         return model.certify(X)
+    rows = _training_rows(model, train, console)
+    if arguments.reference_rank is not None:
+        check_reference_rank("--reference-rank", arguments.reference_rank, len(rows[1]))
     return model.certify(
         X,
-        rows=_training_rows(model, train),
+        rows=rows,
         reference_rank=arguments.reference_rank or (None if arguments.tol else 4 * model.rank_),
         tol=arguments.tol,
         delta=arguments.delta,
@@ -124,11 +142,40 @@ def _certificate(
     )
 
 
-def _training_rows(model: LowRankRegressor, train: TableFiles) -> tuple[ArrayLike, ArrayLike]:
-    target = getattr(model, "target_name_", None) or "y"
-    if target not in train.names:
-        raise DataFileError(f"the files of --train have no column {target!r}, the target the model was fitted on")
-    return _inputs(model, train), train.read([target]).values[:, 0]
+def _training_rows(model: LowRankRegressor, train: TableFiles, console: Console) -> tuple[Any, Array]:
+    """Inputs and targets the model learned from; rows that 'fit' held out for its test are left out again."""
+    from certgp.estimators.naming import rows_for
+
+    columns = columns_for(model, train, console)
+    if columns.target is None:
+        known = getattr(model, "target_name_", "y")
+        raise DataFileError(f"the files of --train have no column {known!r}, the target the model was fitted on")
+    table = train.read([*columns.inputs, columns.target])
+    rows = _rows_of_the_fit(model, len(table.values))
+    if len(rows) < len(table.values):
+        console.notice(
+            f"note: the {len(table.values) - len(rows)} row(s) that the fit held out for its test are left out"
+        )
+    values = table.values[rows]
+    return rows_for(model, values[:, :-1]), values[:, -1]
+
+
+def _rows_of_the_fit(model: LowRankRegressor, n: int) -> NDArray[np.int64]:
+    """Which of n rows the model learned from: all, or those of the split that ``fit --test-fraction`` made."""
+    learned, table = model._n_rows(), getattr(model, "table_", None)
+    if n == learned:
+        return split_rows(n, 0.0, 0)[0]
+    if table is not None and table.test_fraction and n == table.n_rows:
+        rows, _ = split_rows(n, table.test_fraction, table.seed)
+        if len(rows) == learned:
+            return rows
+    held_out = (
+        f" of {table.n_rows}, with --test-fraction {table.test_fraction:g}" if table and table.test_fraction else ""
+    )
+    raise DataFileError(
+        f"the files of --train have {n} row(s) but the model learned from {learned}{held_out}; give the file(s) that "
+        "were given to 'certgp fit'"
+    )
 
 
 def _asking(yes: bool, console: Console) -> Callable[[CostEstimate], bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from certgp.cli.arguments import (
     DATA_HELP,
+    DROP_HELP,
     add_command,
     fraction,
     positive_int,
@@ -18,21 +20,23 @@ from certgp.cli.arguments import (
     refuse_overwriting,
     seed,
 )
-from certgp.cli.models import DEFAULT_RANK, DEFAULT_RANKS, KERNELS, METHODS, build_model, check_model_options
+from certgp.cli.models import (
+    DEFAULT_RANK,
+    DEFAULT_RANKS,
+    KERNELS,
+    METHODS,
+    build_model,
+    certifies_itself,
+    check_model_options,
+)
 from certgp.cli.output import Console, aligned, score_rows
-from certgp.errors import DataFileError, InvalidInputError, NotCertifiableError
+from certgp.cli.training_data import TrainingData
+from certgp.errors import InvalidInputError, NotCertifiableError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from certgp.cli.arguments import Commands
-    from certgp.data.tables import TableFiles
     from certgp.estimators import GPRegressor
-    from certgp.experiments.scores import Scores
     from certgp.guarantees import Certificate
-
-    Rows = NDArray[np.int64]
 
 _RANK_HELP = f"{DEFAULT_RANK}, {', '.join(f'{method} {rank}' for method, rank in DEFAULT_RANKS.items())}"
 _EXAMPLES = """\
@@ -70,9 +74,7 @@ def add_parser(commands: Commands) -> None:
         "--max-iter", metavar="N", type=positive_int, help="most iterations (default: the method's own)"
     )
     parser.add_argument("--seed", metavar="S", type=seed, default=0, help="seed of all random choices (default: 0)")
-    parser.add_argument(
-        "--drop", metavar="COL", action="append", default=[], help="column to leave out; may be repeated"
-    )
+    parser.add_argument("--drop", metavar="COL", action="append", default=[], help=DROP_HELP)
     parser.add_argument(
         "--test-fraction",
         metavar="F",
@@ -86,19 +88,14 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Check, read, fit, score, save, print: in this order, so that a mistake shows before the long part."""
     check_model_options(arguments.method, arguments.kernel, arguments.rank)
     console.status("starting")
-    from certgp.data.tables import check_writable, open_table
-    from certgp.estimators import fit_named
-    from certgp.estimators.naming import named_rows
+    from certgp.estimators.naming import rows_for
     from certgp.experiments.scores import score
 
-    check_writable(arguments.out, endings=())
-    files = open_table(arguments.data)
-    refuse_overwriting(arguments.out, list(files.files))
-    target = target_column(arguments.target, files)
-    columns = input_and_target_columns(arguments.drop, target, files)
+    _check_model_path(arguments.out)
+    data = TrainingData.open(arguments)
+    refuse_overwriting(arguments.out, list(data.files.files))
     console.status("reading data")
-    inputs, y = files.read(columns).split(target)
-    train, test = split_rows(len(y), arguments.test_fraction, arguments.seed)
+    rows = data.read()
 
     console.status("fitting")
     model = build_model(
@@ -107,61 +104,54 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.rank == "auto":
         model.set_params(tolerance=arguments.tolerance)
     started = time.perf_counter()
-    fit_named(model, inputs.values[train], y[train], inputs.names, target)
+    rows.fit(model)
     seconds = time.perf_counter() - started
-    scores = score(model, named_rows(inputs.values[test], inputs.names), y[test]) if len(test) else None
-    certificate = _certificate(model)
+    scores = score(model, rows_for(model, rows.test.X), rows.test.y) if len(rows.test.y) else None
+    certificate, obstacle = _certificate(model)
     _save(model, arguments.out, console)
-    fields = _fields(arguments, model, seconds, len(train)) | {"columns": list(inputs.names), "target": target}
+    n_rows = len(rows.train.y)
+    fields = _fields(arguments, model, seconds, n_rows) | {"columns": list(data.inputs), "target": data.target}
     fields["certificate"] = None if certificate is None else certificate.to_dict()
-    fields["test"] = asdict(scores) | {"n_rows": len(test)} if scores else None
-    console.result(fields, _text(arguments, model, seconds, len(train), scores, certificate))
+    fields["not_certifiable"] = obstacle
+    fields["test"] = asdict(scores) | {"n_rows": len(rows.test.y)} if scores else None
+    facts = _facts(arguments, model, seconds, n_rows)
+    proven = [("certified", certificate.sentence())] if certificate is not None else []
+    held_out = [(f"test {name}", value) for name, value in score_rows(scores)] if scores else []
+    next_step = ("to certify", f"impossible: {obstacle}" if obstacle else _certify_command(arguments, model))
+    console.result(fields, aligned([*facts, *proven, next_step, *held_out, ("saved", str(arguments.out))]))
 
 
-def target_column(given: str | None, files: TableFiles) -> str:
-    """The column to predict: the one named, or y of .npz files."""
-    from certgp.data.tables import listed, require_columns
+def _check_model_path(path: Path) -> None:
+    """Refuse a name under which the model would be taken for data, or would replace a file that is no model."""
+    from certgp.data.tables import READABLE, check_writable, ending
+    from certgp.estimators.persistence import is_model_file
 
-    if given is None and not all(file.suffix.lower() == ".npz" for file in files.files):
-        raise DataFileError(f"name the column to predict with --target; the columns are: {listed(files.names)}")
-    target = "y" if given is None else given
-    require_columns([target], files.names)
-    return target
-
-
-def input_and_target_columns(dropped: list[str], target: str, files: TableFiles) -> list[str]:
-    """All columns but the dropped ones."""
-    from certgp.data.tables import require_columns
-
-    require_columns(dropped, files.names)
-    if target in dropped:
-        raise InvalidInputError(f"{target!r} is both --target and --drop; leave one of them out")
-    files.require_same_columns(except_for=dropped)
-    return [name for name in files.names if name not in dropped]
-
-
-def split_rows(n: int, test_fraction: float, seed: int) -> tuple[Rows, Rows]:
-    """Rows to learn from and rows to score on, in their original order; a fraction above 0 means at least one."""
-    import numpy as np
-
-    n_test = max(1, round(n * test_fraction)) if test_fraction else 0
-    if n - n_test < 2:
+    if ending(path) in READABLE:
         raise InvalidInputError(
-            f"{n} row(s) with --test-fraction {test_fraction:g} leave fewer than 2 to learn from; give more"
+            f"--out {path} has the ending of a data file; choose another for the model, such as {path.stem}.model"
         )
-    order = np.random.default_rng(seed).permutation(n) if n_test else np.arange(n)
-    return np.sort(order[n_test:]), np.sort(order[:n_test])
+    check_writable(path, endings=())
+    if path.exists() and path.stat().st_size and not is_model_file(path):
+        raise InvalidInputError(
+            f"--out {path} exists and is not a model of certgp, so it is not overwritten; choose another name"
+        )
 
 
-def _certificate(model: GPRegressor) -> Certificate | None:
-    """The certificate that is saved with the model; a model without an exact counterpart has none."""
+def _certificate(model: GPRegressor) -> tuple[Certificate | None, str | None]:
+    """The certificate that is saved with the model, or the reason why there is none."""
     from certgp.estimators import FourierGP
 
     try:
         # features that do not certify themselves: one pass through a reference
-        return model.certify(reference_rank=4 * model.rank_) if isinstance(model, FourierGP) else model.certify()
-    except NotCertifiableError:
-        return None
+        return model.certify(reference_rank=4 * model.rank_) if isinstance(model, FourierGP) else model.certify(), None
+    except NotCertifiableError as error:
+        return None, str(error)
+
+
+def _certify_command(arguments: argparse.Namespace, model: GPRegressor) -> str:
+    """What to type for bounds on new predictions; the training rows are named where there are none without them."""
+    train = "" if certifies_itself(model) else f" --train {shlex.join(arguments.data)}"
+    return f"certgp certify {shlex.quote(str(arguments.out))} NEW{train}"
 
 
 def _save(model: GPRegressor, path: Path, console: Console) -> None:
@@ -195,17 +185,10 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
     }
 
 
-def _text(
-    arguments: argparse.Namespace,
-    model: GPRegressor,
-    seconds: float,
-    n_rows: int,
-    scores: Scores | None,
-    certificate: Certificate | None,
-) -> str:
-    """The outcome for people."""
+def _facts(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_rows: int) -> list[tuple[str, str]]:
+    """The outcome for people, as names and values."""
     per_row = model.log_marginal_likelihood_ / n_rows
-    rows = [
+    return [
         ("model", f"{type(model).__name__}, {arguments.kernel} kernel, rank {model.rank_}"),
         *([("chosen", model.choice_)] if hasattr(model, "choice_") else []),
         ("data", f"{n_rows:,} rows, {model.n_features_in_} input column(s)"),
@@ -213,6 +196,3 @@ def _text(
         ("log evidence", f"{model.log_marginal_likelihood_:.2f} ({per_row:.4f} per row)"),
         ("stopped", f"after {model.n_iter_} iterations and {seconds:.1f} s: {model.stop_reason_}"),
     ]
-    held_out = [(f"test {name}", value) for name, value in score_rows(scores)] if scores else []
-    proven = [("certified", certificate.sentence())] if certificate is not None else []
-    return aligned([*rows, *proven, *held_out, ("saved", str(arguments.out))])

@@ -1,7 +1,8 @@
 """Entry point: parse the command line, run one command, turn errors into one line and an exit code.
 
-Exit codes: 0 success, 2 bad input or a file that cannot be used, 130 interrupted. An error of the program itself keeps
-its traceback and exits with 1, to be reported. torch and scikit-learn are imported by the commands only.
+Exit codes: 0 success, 2 bad input or a file that cannot be used, 3 an error bound above ``certify --max-error``, 130
+interrupted. An error of the program itself keeps its traceback and exits with 1, to be reported. torch and scikit-learn
+are imported by the commands only.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ examples:
   certgp datasets list                                            the benchmark data sets and which are here
   certgp reproduce all --quick                                    the paper's tables and figures, small
 
-'certgp COMMAND --help' explains a command. Exit codes: 0 success, 2 bad input, 130 interrupted.
+'certgp COMMAND --help' explains a command. Exit codes: 0 success, 2 bad input,
+3 an error bound above 'certify --max-error', 130 interrupted.
 """
 
 
@@ -55,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = build_parser().parse_args(argv)
         console = Console(as_json=arguments.json)
         with console.warnings_as_lines():
-            arguments.run(arguments, console)
+            return arguments.run(arguments, console) or 0
     except KeyboardInterrupt:
         console.notice("interrupted")
         return 130
@@ -65,12 +67,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (CertgpError, OSError) as error:
         console.notice(f"error: {error}")
         return 2
-    except MemoryError as error:
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "allocate memory" not in str(error):  # torch's form of a MemoryError
+            raise
         console.notice(f"error: not enough memory ({error}); use fewer rows, a lower --rank or another --method")
         return 2
     finally:
         console.status("")  # a traceback starts on a line of its own
-    return 0
 
 
 if __name__ == "__main__":

@@ -44,6 +44,14 @@ def build_model(
     return model
 
 
+def certifies_itself(model: GPRegressor) -> bool:
+    """Can predictions of this fitted model be certified without reading its training rows again?"""
+    from certgp.gp import LowRankProcess
+
+    process = model._process
+    return not isinstance(process, LowRankProcess) or process.model.features.minorises
+
+
 def _unfitted(method: str, kernel: str, rank: Any, seed: int, callbacks: Sequence[Callback]) -> GPRegressor:
     from certgp.estimators import AutoGP, DeepFourierGP, DeepMercerGP, ExactGP, FourierGP, MercerGP, SparseGP
 

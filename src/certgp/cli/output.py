@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 from certgp.errors import CertgpWarning
 
 if TYPE_CHECKING:
+    from certgp.data.tables import Array
     from certgp.experiments.scores import Scores
     from certgp.training import Iteration
 
@@ -29,6 +30,14 @@ class Console:
         """The outcome of the command: one JSON object, or text for people."""
         self.status("")
         print(json.dumps(finite(fields), allow_nan=False) if self._as_json else text, flush=True)
+
+    def csv(self, columns: Mapping[str, Array]) -> None:
+        """The outcome as a table for another program."""
+        from certgp.data.tables import csv_bytes
+
+        self.status("")
+        sys.stdout.write(csv_bytes(columns).decode())
+        sys.stdout.flush()
 
     def notice(self, text: str) -> None:
         """One line on stderr, whatever its text was before."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from certgp.cli.arguments import DATA_HELP, add_command, coverage, refuse_overwriting
+from certgp.cli.columns import columns_for
 from certgp.cli.output import Console, aligned, score_rows
-from certgp.errors import DataFileError
+from certgp.errors import DataFileError, InvalidInputError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """\
   certgp predict price.model new.csv --out predictions.csv
   certgp predict y.model 'parts/*.parquet' --out predictions.parquet --coverage 0.9
+  certgp predict price.model new.csv --out - | head
 """
 
 
@@ -32,8 +33,15 @@ def add_parser(commands: Commands) -> None:
     summary = "predict mean, std, lower and upper per row with a saved model"
     parser = add_command(commands, "predict", summary, _EXAMPLES, run)
     parser.add_argument("model", metavar="MODEL", type=Path, help="file that 'certgp fit' or save() wrote")
-    parser.add_argument("data", nargs="+", metavar="DATA", help=f"{DATA_HELP}; columns are matched by name")
-    parser.add_argument("--out", metavar="FILE", type=Path, required=True, help=".csv, .parquet or .npz file to write")
+    matched = "columns are matched by name, those of arrays by position"
+    parser.add_argument("data", nargs="+", metavar="DATA", help=f"{DATA_HELP}; {matched}")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        type=Path,
+        required=True,
+        help=".csv, .parquet or .npz file to write; - prints CSV instead of a summary",
+    )
     parser.add_argument(
         "--coverage",
         metavar="P",
@@ -48,22 +56,29 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     console.status("starting")
     from certgp.data.tables import check_writable, open_table, write_table
     from certgp.estimators import load
-    from certgp.estimators.naming import named_rows
 
-    check_writable(arguments.out)
+    printed = str(arguments.out) == "-"
+    if printed and arguments.json:
+        raise InvalidInputError("--out - prints the predictions and --json the summary; leave one of them out")
+    if not printed:
+        check_writable(arguments.out)
     files = open_table(arguments.data)
     refuse_overwriting(arguments.out, [arguments.model, *files.files])
     model = load(arguments.model)
     console.status("reading data")
-    inputs = files.read(input_columns(model, files))
-    X = named_rows(inputs.values, inputs.names) if model_columns(model) else inputs.values
-    n_rows = len(inputs.values)
+    columns = columns_for(model, files, console)
+    X = columns.read_inputs(model, files)
+    n_rows = len(X)
 
     console.status(f"predicting {n_rows:,} rows")
     started = time.perf_counter()
-    write_table(arguments.out, _predictions(model, X, arguments.coverage))
+    predictions = _predictions(model, X, arguments.coverage)
+    if printed:
+        console.csv(predictions)
+        return
+    write_table(arguments.out, predictions)
     seconds = time.perf_counter() - started
-    scores = _scores(model, X, files, arguments.coverage, console)
+    scores = _scores(model, X, files, columns.target, arguments.coverage, console)
     fields: dict[str, object] = {
         "command": "predict",
         "model": str(arguments.model),
@@ -83,31 +98,13 @@ def _predictions(model: GPRegressor, X: ArrayLike, coverage: float) -> dict[str,
     return {"mean": mean, "std": std, "lower": lower, "upper": upper}
 
 
-def model_columns(model: GPRegressor) -> list[str]:
-    """Columns the model was fitted on; none if it saw bare arrays."""
-    return [str(name) for name in getattr(model, "feature_names_in_", ())]
-
-
-def input_columns(model: GPRegressor, files: TableFiles) -> Sequence[str]:
-    """The model's columns by name; a model fitted on bare arrays takes the columns in their order."""
-    names = model_columns(model)
-    if names:
-        return names
-    inputs = [name for name in files.names if not (name == "y" and files.files[0].suffix.lower() == ".npz")]
-    if len(inputs) != model.n_features_in_:
-        raise DataFileError(
-            f"the model was fitted on {model.n_features_in_} column(s) without names but the data have {len(inputs)}; "
-            "give exactly its input columns, in the order of the fit"
-        )
-    return inputs
-
-
-def _scores(model: GPRegressor, X: ArrayLike, files: TableFiles, coverage: float, console: Console) -> Scores | None:
+def _scores(
+    model: GPRegressor, X: ArrayLike, files: TableFiles, target: str | None, coverage: float, console: Console
+) -> Scores | None:
     """Scores where the target is there and usable; new rows often carry an empty target column, which is no error."""
     from certgp.experiments.scores import score
 
-    target = getattr(model, "target_name_", None)
-    if target is None or target not in files.names:
+    if target is None:
         return None
     try:
         y = files.read([target]).values[:, 0]

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certgp.cli.arguments import DATA_HELP, add_command, fraction, positive_int, positive_number, seed
-from certgp.cli.fit import input_and_target_columns, split_rows, target_column
+from certgp.cli.arguments import DATA_HELP, DROP_HELP, add_command, fraction, positive_int, positive_number, seed
 from certgp.cli.models import KERNELS, build_model, check_model_options
 from certgp.cli.output import Console, aligned, table
+from certgp.cli.training_data import TrainingData
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
@@ -42,9 +42,7 @@ def add_parser(commands: Commands) -> None:
     )
     parser.add_argument("--max-iter", metavar="N", type=positive_int, help="most iterations of the fit")
     parser.add_argument("--seed", metavar="S", type=seed, default=0, help="seed of all random choices (default: 0)")
-    parser.add_argument(
-        "--drop", metavar="COL", action="append", default=[], help="column to leave out; may be repeated"
-    )
+    parser.add_argument("--drop", metavar="COL", action="append", default=[], help=DROP_HELP)
     parser.add_argument(
         "--test-fraction",
         metavar="F",
@@ -59,30 +57,27 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Fit once at the largest rank, then read every smaller one off the same matrices."""
     check_model_options(arguments.method, arguments.kernel, arguments.max_rank)
     console.status("starting")
-    from certgp.data.tables import check_writable, open_table
-    from certgp.estimators import fit_named
-    from certgp.estimators.naming import named_rows
+    from certgp.data.tables import check_writable
+    from certgp.estimators.naming import rows_for
 
     if arguments.plot is not None:
         check_writable(arguments.plot, endings=PLOT_ENDINGS)
-    files = open_table(arguments.data)
-    target = target_column(arguments.target, files)
-    inputs, y = files.read(input_and_target_columns(arguments.drop, target, files)).split(target)
-    train, test = split_rows(len(y), arguments.test_fraction, arguments.seed)
+    rows = TrainingData.open(arguments).read()
     model = build_model(
         arguments.method, arguments.kernel, arguments.max_rank, arguments.seed, [console.iteration], arguments.max_iter
     )
     started = time.perf_counter()
-    fit_named(model, inputs.values[train], y[train], inputs.names, target)
-    held_out = (named_rows(inputs.values[test], inputs.names), y[test]) if len(test) else ()
+    rows.fit(model)
+    held_out = (rows_for(model, rows.test.X), rows.test.y) if len(rows.test.y) else ()
     curve = model.rank_curve(*held_out)
     if arguments.plot is not None:
         from certgp.report.plots import plot_rank_curve, save_figure
 
         save_figure(plot_rank_curve(curve), arguments.plot)
-    fields = _fields(curve, arguments) | {"n_rows": len(train), "seconds": time.perf_counter() - started}
-    saved = "" if arguments.plot is None else f"\n\nplot: {arguments.plot}"
-    console.result(fields, _text(curve, arguments, len(train)) + saved)
+    n_rows, plot = len(rows.train.y), None if arguments.plot is None else str(arguments.plot)
+    fields = _fields(curve, arguments) | {"n_rows": n_rows, "plot": plot, "seconds": time.perf_counter() - started}
+    saved = "" if plot is None else f"\n\nplot: {plot}"
+    console.result(fields, _text(curve, arguments, n_rows) + saved)
 
 
 def _fields(curve: RankCurve, arguments: argparse.Namespace) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Tables in files: CSV, Parquet, .npz and .npy in; CSV, Parquet and .npz out.
+"""Tables in files: CSV, TSV, Parquet, .npz and .npy in; CSV, Parquet and .npz out.
 
 Files are opened in two steps: ``open_table`` reads only their headers, so that a wrong column name is reported before a
 long read, and ``TableFiles.read`` converts only the columns asked for, so that an identifier beside them does no harm.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import glob
 import os
 import secrets
+import shlex
+import tempfile
 import tokenize
 import zipfile
 import zlib
@@ -25,9 +27,11 @@ import pyarrow.parquet as pa_parquet
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from certgp.errors import DataFileError
+from certgp.data.csv_text import DELIMITERS, text_columns, text_header
+from certgp.errors import DataFileError, HeaderWarning, warn_user
 
-READABLE = (".csv", ".parquet", ".npz", ".npy")
+NAMELESS = (".npz", ".npy")  # arrays have no column names: x0, x1, ... stand in for them
+READABLE = (*DELIMITERS, ".parquet", *NAMELESS)
 WRITABLE = (".csv", ".parquet", ".npz")
 Array = NDArray[np.float64]
 
@@ -73,6 +77,11 @@ class TableFiles:
     headers: tuple[tuple[str, ...], ...]
 
     @property
+    def nameless(self) -> bool:
+        """Are the names made up (x0, x1, ...), because arrays have none?"""
+        return ending(self.files[0]) in NAMELESS
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The columns that all files have, in the order of the first."""
         return tuple(name for name in self.headers[0] if all(name in header for header in self.headers))
@@ -82,12 +91,17 @@ class TableFiles:
         if columns is None:
             self.require_same_columns()
         wanted = self.names if columns is None else tuple(columns)
-        require_columns(wanted, self.names)
+        self.require(wanted)
         parts = [_read_columns(file, wanted) for file in self.files]
         values = parts[0] if len(parts) == 1 else np.concatenate(parts)
         if not len(values):
             raise DataFileError(f"{self.files[0]} has no rows; at least one is needed")
         return Table(wanted, values)
+
+    def require(self, columns: Sequence[str]) -> None:
+        """Refuse column names that one of the files does not have, and say which file that is."""
+        for file, header in zip(self.files, self.headers, strict=True):
+            require_columns(columns, header, f" in {file}")
 
     def require_same_columns(self, except_for: Sequence[str] = ()) -> None:
         """Refuse files that would silently lose a column because another file does not have it."""
@@ -102,6 +116,10 @@ class TableFiles:
 def open_table(paths: Sequence[str | Path]) -> TableFiles:
     """One table from one or several files or globs, headers only."""
     files = _expand(paths)
+    kinds = {ending(file) in NAMELESS for file in files}
+    if len(kinds) > 1:
+        arrays = next(file for file in files if ending(file) in NAMELESS)
+        raise DataFileError(f"{arrays} has no column names but other files have; give files of one kind")
     return TableFiles(tuple(files), tuple(_header(file) for file in files))
 
 
@@ -110,17 +128,17 @@ def read_table(paths: Sequence[str | Path], columns: Sequence[str] | None = None
     return open_table(paths).read(columns)
 
 
-def require_columns(wanted: Sequence[str], names: Sequence[str]) -> None:
+def require_columns(wanted: Sequence[str], names: Sequence[str], where: str = "") -> None:
     """Refuse column names that are not there, and say which ones are."""
     missing = [name for name in wanted if name not in names]
     if missing:
-        noun = "there is no column" if len(missing) == 1 else "these columns are missing:"
-        raise DataFileError(f"{noun} {listed([repr(name) for name in missing])}; the columns are: {listed(names)}")
+        noun = "there is no column" if len(missing) == 1 else "there are no columns"
+        raise DataFileError(f"{noun} {listed(missing)}{where}; the columns are: {listed(names)}")
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
-    """Names for a message that stays one readable line however wide the table is."""
-    shown = ", ".join(names[:most])
+    """Names in quotes, which show stray spaces, for a message that stays one line however wide the table is."""
+    shown = ", ".join(map(repr, names[:most]))
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
@@ -138,6 +156,13 @@ def write_table(path: str | Path, columns: Mapping[str, Array]) -> None:
         write(table, stream)
 
 
+def csv_bytes(columns: Mapping[str, Array]) -> bytes:
+    """Columns as the text of a CSV file."""
+    stream = pa.BufferOutputStream()
+    pa_csv.write_csv(pa.table({name: pa.array(values) for name, values in columns.items()}), stream)
+    return bytes(stream.getvalue())
+
+
 def check_writable(path: Path, endings: Sequence[str] = WRITABLE) -> None:
     """Refuse an output path that cannot work, before any long computation; no ``endings`` means any will do."""
     if endings and path.suffix.lower() not in endings:
@@ -147,8 +172,18 @@ def check_writable(path: Path, endings: Sequence[str] = WRITABLE) -> None:
         raise DataFileError(f"{path} is a directory; give the name of a file")
     if not path.parent.is_dir():
         raise DataFileError(f"the directory {path.parent} does not exist; create it first")
-    if not os.access(path.parent, os.W_OK):
-        raise DataFileError(f"the directory {path.parent} cannot be written to; choose another one")
+    try:
+        tempfile.TemporaryFile(dir=path.parent).close()  # permissions do not tell: /proc looks writable to root
+    except OSError as error:
+        raise DataFileError(
+            f"the directory {path.parent} cannot be written to ({error.strerror}); choose another one"
+        ) from error
+
+
+def ending(path: Path) -> str:
+    """What tells a file's format; a compressed one has two parts, as in .csv.gz."""
+    name = path.name.lower()
+    return next((known for known in READABLE if name.endswith(known)), path.suffix.lower())
 
 
 @contextmanager
@@ -171,7 +206,7 @@ def _expand(paths: Sequence[str | Path]) -> list[Path]:
             raise DataFileError(f"{file} is a directory; name its files, or use a glob such as '{file}/*.csv'")
         if not file.is_file():
             raise DataFileError(f"{file} does not exist; check the path")
-        if file.suffix.lower() not in READABLE:
+        if ending(file) not in READABLE:
             raise DataFileError(f"{file} has an unknown ending; readable files end in {', '.join(READABLE)}")
     return files
 
@@ -186,11 +221,10 @@ def _matches(given: str) -> list[Path]:
 
 
 def _header(path: Path) -> tuple[str, ...]:
-    kind = path.suffix.lower()
+    kind = ending(path)
     with _damage_reported(path):
-        if kind == ".csv":
-            with pa_csv.open_csv(path) as reader:
-                names = tuple(str(name) for name in reader.schema.names)
+        if kind in DELIMITERS:
+            names = text_header(path, DELIMITERS[kind])
         elif kind == ".parquet":
             names = tuple(str(name) for name in pa_parquet.read_schema(path).names)
         elif kind == ".npz":
@@ -198,9 +232,15 @@ def _header(path: Path) -> tuple[str, ...]:
         else:
             with path.open("rb") as stream:
                 names = _column_labels(_stored_shape(stream), path)
+    if kind in DELIMITERS and all(map(_is_number, names)):
+        warn_user(
+            f"all column names of {path} are numbers ({listed(names, most=3)}): the first line is read as names, so if "
+            "it is a row of data, write a line of names above it",
+            HeaderWarning,
+        )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise DataFileError(f"{path} has more than one column named {listed([repr(t) for t in twice])}; rename them")
+        raise DataFileError(f"{path} has more than one column named {listed(twice)}; rename them")
     return names
 
 
@@ -229,11 +269,10 @@ def _column_labels(shape: tuple[int, ...], path: Path) -> tuple[str, ...]:
 
 
 def _read_columns(path: Path, names: tuple[str, ...]) -> Array:
-    kind = path.suffix.lower()
+    kind = ending(path)
     with _damage_reported(path):
-        if kind == ".csv":
-            only = pa_csv.ConvertOptions(include_columns=list(names))
-            values = _from_arrow(pa_csv.read_csv(path, convert_options=only), names, path)
+        if kind in DELIMITERS:
+            values = _from_arrow(text_columns(path, DELIMITERS[kind], names), names, path)
         elif kind == ".parquet":
             values = _from_arrow(pa_parquet.read_table(path, columns=list(names)), names, path)
         else:
@@ -254,7 +293,8 @@ def _numeric_column(column: pa.ChunkedArray, name: str, path: Path) -> Array:
     if not any(check(kind) for check in numeric):
         at, example = _first_text(column)
         raise DataFileError(
-            f"column {name!r} of {path} is not numeric (row {at} holds {example!r}); encode it as numbers or drop it"
+            f"column {name!r} of {path} is not numeric (row {at} holds {example!r}); encode it as numbers, or leave it "
+            f"out of the fit (--drop {shlex.quote(name)})"
         )
     return np.asarray(column.to_numpy(), dtype=np.float64)  # nulls become NaN
 
@@ -316,5 +356,9 @@ def _damage_reported(path: Path) -> Iterator[None]:
         raise
     except _DAMAGED as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        kind = path.suffix.lower()[1:]
-        raise DataFileError(f"{path} cannot be read as {kind} ({reason}); check that the file is whole") from error
+        remedy = (
+            "give every row as many values as the header, and put quotes around text with commas"
+            if "columns, got" in reason
+            else "check that the file is whole"
+        )
+        raise DataFileError(f"{path} cannot be read as {ending(path)[1:]} ({reason}); {remedy}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,7 +21,9 @@ from certgp.engines.local import default_chunk_rows
 from certgp.errors import InvalidInputError
 from certgp.estimators.validation import (
     check_count,
+    check_flag,
     check_fraction,
+    check_magnitudes,
     checked_inputs,
     checked_rows,
     generator,
@@ -67,9 +70,12 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             raise
 
     def _fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        self._check_flags()
         self._check_parameters()
-        self.__dict__.pop("target_name_", None)
+        for of_an_earlier_table in ("target_name_", "table_"):
+            self.__dict__.pop(of_an_earlier_table, None)
         rows, target = checked_rows(self, X, y, ensure_min_samples=2)
+        check_magnitudes(rows, target, getattr(self, "feature_names_in_", None))
         warn_about_constants(rows, target, getattr(self, "feature_names_in_", None), self.standardize)
         fitted = Standardiser.fit(rows, target)
         unscaled = Standardiser.identity(rows.shape[1], fitted.ignored)
@@ -185,6 +191,12 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
         check_is_fitted(self)
         save(self, Path(path))
+
+    def _check_flags(self) -> None:
+        """Refuse anything but True and False for parameters that are one of them by default."""
+        for name, parameter in signature(type(self)).parameters.items():
+            if isinstance(parameter.default, bool):
+                check_flag(name, getattr(self, name))
 
     @abstractmethod
     def _check_parameters(self) -> None:

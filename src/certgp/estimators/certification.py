@@ -13,14 +13,13 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from certgp.checks import check_count, check_fraction, check_positive
+from certgp.checks import check_count, check_fraction, check_positive, check_reference_rank
 from certgp.data import ArraySource, RowSource
 from certgp.engines.local import default_chunk_rows
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.validation import check_engine, generator
 from certgp.features import FeatureMap
 from certgp.gp import LowRankProcess, Statistics
-from certgp.gp.process import DENSE_LIMIT
 from certgp.guarantees import (
     Certificate,
     CostEstimate,
@@ -76,8 +75,8 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.reference_rank is not None:
-            _check_reference_rank("reference_rank", self.reference_rank)
-        _check_reference_rank("max_reference_rank", self.max_reference_rank)
+            check_count("reference_rank", self.reference_rank)
+        check_count("max_reference_rank", self.max_reference_rank)
         check_count("probes", self.probes)
         if self.tol is not None:
             check_positive("tol", self.tol)
@@ -94,14 +93,6 @@ class Request:
     def plain(self) -> bool:
         """Was nothing asked for?"""
         return self == Request()
-
-
-def _check_reference_rank(name: str, value: int) -> None:
-    """A positive whole number for which the reference's dense Gram matrix fits."""
-    if check_count(name, value) > DENSE_LIMIT:
-        raise InvalidInputError(
-            f"{name} must be at most {DENSE_LIMIT:,}: the Gram matrix of a reference is dense; found {value:,}"
-        )
 
 
 def certify_fitted(
@@ -135,6 +126,8 @@ def certify_fitted(
         own = _reference_bounds(estimator, X, process.model.features, process.statistics, rounding)
         return _noted_if_weak(estimator, _with_rows(estimator, certificate, X, own, "P1 (pointwise)"))
     rows = source()
+    if request.reference_rank is not None:
+        check_reference_rank("reference_rank", request.reference_rank, rows.n_rows)
     problem = problem_of(estimator, process, rows)
     reference, certificate, bounds = _through_references(estimator, problem, X, request)
     certificate = _tightened(estimator, certificate, reference, rows, request)
@@ -370,8 +363,8 @@ def _noted_if_weak(estimator: LowRankRegressor, certificate: Certificate) -> Cer
     if weak == 0:
         return certificate
     text = (
-        f"on {weak} rows the bound on the mean exceeds the prior's own standard deviation "
-        f"({deviation:.3g}) and says little: pass tol, the error you want, which reads the training rows again"
+        f"on {weak} rows the bound on the mean exceeds the prior's own standard deviation ({deviation:.3g}) and says "
+        "little; one that says more reads the training rows again: tol in Python, --train FILE --tol E on the command line"
     )
     return replace(certificate, notes=(*certificate.notes, text))
 

@@ -126,11 +126,14 @@ class LowRankRegressor(GPRegressor):
             X, y = self._training_rows
         else:
             raise NotCertifiableError(
-                "this certificate reads the training rows again, and a model that was loaded, unpickled or extended by "
-                "partial_fit does not have them: certify(rows=(X, y)) in Python, --train FILE on the command line"
+                "this certificate reads the training rows again, and a model that was loaded, unpickled, copied deeply "
+                "or extended by partial_fit does not have them: certify(rows=(X, y)) in Python, --train FILE on the "
+                "command line"
             )
         if len(X) != self._n_rows():
-            raise InvalidInputError(f"rows has {len(X)} rows but the model was conditioned on {self._n_rows()}")
+            raise InvalidInputError(
+                f"rows has {len(X)} rows but the model was conditioned on {self._n_rows()}; pass those given to fit"
+            )
         return self._source(X, y)
 
     def so_far(self) -> Self:

@@ -73,6 +73,15 @@ def load(path: str | Path, network: nn.Module | None = None) -> Any:
         ) from error
 
 
+def is_model_file(path: Path) -> bool:
+    """Was this file written by ``save``, in any version? Only its header is looked at."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return (file.metadata() or {}).get("format") == FORMAT
+    except (SafetensorError, OSError, ValueError):
+        return False
+
+
 def _read(path: Path) -> tuple[dict[str, str], Tensors]:
     try:
         with safe_open(path, framework="pt") as file:

@@ -20,6 +20,7 @@ from certgp.estimators.exact import ExactGP
 from certgp.estimators.fourier import FourierGP
 from certgp.estimators.low_rank import LowRankRegressor
 from certgp.estimators.mercer import MercerGP
+from certgp.estimators.naming import FittedTable
 from certgp.estimators.sparse import SparseGP
 from certgp.features import FeatureMap, FourierMap, MercerMap, NystromMap
 from certgp.features.spectral import SpectralDesign
@@ -45,7 +46,7 @@ _FITTED = (
     "log_marginal_likelihood_",
 )
 _CHOICE = ("method_", "choice_")  # of AutoGP
-_NOT_SAVED = ("callbacks", "engine", "random_state", "checkpoint")  # objects of a session, not of a model
+_NOT_SAVED = ("callbacks", "engine", "checkpoint")  # objects of a session, not of a model
 
 
 def dump_estimator(estimator: GPRegressor) -> tuple[Tensors, Values]:
@@ -59,10 +60,11 @@ def dump_estimator(estimator: GPRegressor) -> tuple[Tensors, Values]:
     names = getattr(estimator, "feature_names_in_", None)
     values = {
         "estimator": type(estimator).__name__,
-        "parameters": {k: _plain(v) for k, v in estimator.get_params(deep=False).items() if k not in _NOT_SAVED},
+        "parameters": {k: _plain(v) for k, v in estimator.get_params(deep=False).items() if _is_saved(k, v)},
         "fitted": {name: getattr(estimator, name) for name in _FITTED},
         "feature_names": None if names is None else [str(name) for name in names],
         "target_name": getattr(estimator, "target_name_", None),
+        "table": _dump_table(estimator),
         "choice": {name: getattr(estimator, name) for name in _CHOICE if hasattr(estimator, name)},
         "trials": [asdict(trial) for trial in getattr(estimator, "trials_", ())],
         "history": [asdict(iteration) for iteration in estimator.history_.iterations],
@@ -101,11 +103,25 @@ def build_estimator(tensors: Tensors, values: Values, network: nn.Module | None 
         estimator.trials_ = tuple(Trial(**trial) for trial in values["trials"])
     if values["target_name"] is not None:
         estimator.target_name_ = values["target_name"]
+    if values.get("table") is not None:
+        estimator.table_ = FittedTable(**values["table"] | {"positions": tuple(values["table"]["positions"])})
     if isinstance(estimator, LowRankRegressor) and values.get("certificate") is not None:
         estimator._certificate = Certificate.from_dict(values["certificate"])
     estimator.history_ = History(tuple(Iteration(**record) for record in values["history"]))
     estimator.kernel_ = estimator._kernel_in_user_units()
     return estimator
+
+
+def _is_saved(name: str, value: object) -> bool:
+    """Is this parameter part of the model? A seed is; a generator, which has moved on since, is not."""
+    if name == "random_state":
+        return isinstance(value, (int, np.integer))
+    return name not in _NOT_SAVED
+
+
+def _dump_table(estimator: GPRegressor) -> Values | None:
+    table = getattr(estimator, "table_", None)
+    return None if table is None else asdict(table)
 
 
 def _dump_certificate(estimator: GPRegressor) -> Values | None:

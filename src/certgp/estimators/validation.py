@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from certgp.checks import check_choice as check_choice
 from certgp.checks import check_count as check_count
+from certgp.checks import check_flag as check_flag
 from certgp.checks import check_fraction as check_fraction
 from certgp.checks import check_positive, check_positives
 from certgp.checks import numbers as numbers
@@ -22,6 +23,7 @@ from certgp.checks import one_number as one_number
 from certgp.data import Standardiser
 from certgp.engines import Engine, LocalEngine
 from certgp.errors import ConstantDataWarning, ExtrapolationWarning, InvalidInputError, RankWarning, warn_user
+from certgp.estimators.columns import column_names, refuse_dates
 from certgp.features.transformers import check_rank
 from certgp.kernels import Kernel, kernel_from_name
 
@@ -60,6 +62,7 @@ def checked_rows(
     estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, **options: Any
 ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
     """X (N, D) and y (N,) as scikit-learn validates them; float32 stays float32, so a memory map is not copied."""
+    refuse_dates(X, y)
     try:
         rows, target = validate_data(estimator, X, y, dtype=_FLOATS, y_numeric=True, **options)
         if target.dtype.kind in "US":
@@ -71,6 +74,7 @@ def checked_rows(
 
 def checked_inputs(estimator: BaseEstimator, X: ArrayLike) -> NDArray[np.floating]:
     """X (n, D) for a fitted estimator."""
+    refuse_dates(X)
     try:
         rows: NDArray[np.floating] = validate_data(estimator, X, dtype=_FLOATS, reset=False)
     except ValueError as error:
@@ -85,8 +89,7 @@ def _naming_the_words(error: ValueError, X: ArrayLike, y: ArrayLike | None) -> V
     if y is not None and not _is_numeric(np.asarray(y)):
         return InvalidInputError(f"the target y holds words instead of numbers ({error}); encode it as numbers")
     table = np.asarray(X)
-    names = list(getattr(X, "columns", range(table.shape[1] if table.ndim == 2 else 0)))
-    wordy = [str(name) for j, name in enumerate(names) if not _is_numeric(table[:, j])]
+    wordy = [name for j, name in enumerate(column_names(X)) if not _is_numeric(table[:, j])]
     return InvalidInputError(
         f"column(s) {', '.join(wordy)} of X hold words instead of numbers ({error}); encode or drop them"
     )
@@ -98,6 +101,23 @@ def _is_numeric(values: NDArray[Any]) -> bool:
     except (ValueError, TypeError):
         return False
     return True
+
+
+_LARGEST, _SMALLEST = 1e150, 1e-150  # their squares, which are variances, are still ordinary numbers
+
+
+def check_magnitudes(X: NDArray[np.floating], y: NDArray[np.floating], names: NDArray[np.object_] | None) -> None:
+    """Refuse columns of X (N, D), or a target y (N,), whose variance no floating-point number can hold."""
+    for j, (least, most) in enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True)):
+        _check_magnitude(float(least), float(most), f"column {j if names is None else names[j]} of X")
+    _check_magnitude(float(y.min()), float(y.max()), "the target y")
+
+
+def _check_magnitude(least: float, most: float, what: str) -> None:
+    if max(-least, most) > _LARGEST:
+        raise InvalidInputError(f"{what} holds numbers too large to square ({max(-least, most):.1e}); rescale it")
+    if least < most and most - least < _SMALLEST:
+        raise InvalidInputError(f"{what} varies too little to square ({most - least:.1e}); rescale it")
 
 
 _MARGIN = 0.1  # of the range of a column, on either side

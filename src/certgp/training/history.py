@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +27,24 @@ Callback = Callable[[Iteration], bool | None]  # return True to stop
 
 @dataclass(frozen=True)
 class History:
-    """All iterations of a fit."""
+    """All iterations of a fit, in order: ``history[0]`` is the first, ``history[-1]`` the last, and ``for`` goes
+    through them. ``values`` and ``seconds`` are arrays over all of them.
+    """
 
     iterations: tuple[Iteration, ...] = ()
 
     def __len__(self) -> int:
         return len(self.iterations)
+
+    def __iter__(self) -> Iterator[Iteration]:
+        return iter(self.iterations)
+
+    @overload
+    def __getitem__(self, at: int) -> Iteration: ...
+    @overload
+    def __getitem__(self, at: slice) -> History: ...
+    def __getitem__(self, at: int | slice) -> Iteration | History:
+        return History(self.iterations[at]) if isinstance(at, slice) else self.iterations[at]
 
     def __add__(self, other: History) -> History:
         return History(self.iterations + other.iterations)

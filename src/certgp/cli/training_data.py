@@ -1,0 +1,119 @@
+"""The table a model learns from: its target, its inputs, and the rows that are held out for a test."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from certgp.errors import DataFileError, InvalidInputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from certgp.data.tables import Array, TableFiles
+    from certgp.estimators import GPRegressor
+
+    RowNumbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows of a table."""
+
+    X: Array  # (n, D)
+    y: Array  # (n,)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """The rows of a table, in two parts."""
+
+    data: TrainingData
+    train: Part
+    test: Part
+
+    def fit(self, model: GPRegressor) -> None:
+        """Fit and remember the table's layout; names that stand in for missing ones are not remembered as names."""
+        from certgp.estimators import FittedTable, fit_named
+
+        data, arguments = self.data, self.data.arguments
+        n_rows = len(self.train.y) + len(self.test.y)
+        table = FittedTable(n_rows, arguments.test_fraction, arguments.seed, *data.positions())
+        names = None if data.files.nameless else data.inputs
+        fit_named(model, self.train.X, self.train.y, names, data.target, table)
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Files of which only the headers have been read, and what their columns are for."""
+
+    arguments: argparse.Namespace  # of a command with DATA, --target, --drop, --test-fraction and --seed
+    files: TableFiles
+    target: str
+    inputs: tuple[str, ...]
+
+    @staticmethod
+    def open(arguments: argparse.Namespace) -> TrainingData:
+        """Check the columns that were named, before anything long begins."""
+        from certgp.data.tables import open_table
+
+        files = open_table(arguments.data)
+        target = _target_column(arguments.target, files)
+        return TrainingData(arguments, files, target, _input_columns(arguments.drop, target, files))
+
+    def read(self) -> TrainingRows:
+        """Read the rows and split them."""
+        inputs, y = self.files.read([*self.inputs, self.target]).split(self.target)
+        train, test = split_rows(len(y), self.arguments.test_fraction, self.arguments.seed)
+        return TrainingRows(self, Part(inputs.values[train], y[train]), Part(inputs.values[test], y[test]))
+
+    def positions(self) -> tuple[int | None, tuple[int, ...]]:
+        """Width of an array X and where the inputs are in it; nothing where columns have names."""
+        if not self.files.nameless:
+            return None, ()
+        columns = [name for name in self.files.names if name != "y"]
+        return len(columns), tuple(columns.index(name) for name in self.inputs)
+
+
+def split_rows(n: int, test_fraction: float, seed: int) -> tuple[RowNumbers, RowNumbers]:
+    """Rows to learn from and rows to score on, in their original order; a fraction above 0 means at least one."""
+    import numpy as np
+
+    n_test = max(1, round(n * test_fraction)) if test_fraction else 0
+    if n - n_test < 2:
+        raise InvalidInputError(
+            f"{n} row(s) with --test-fraction {test_fraction:g} leave fewer than 2 to learn from; give more"
+        )
+    order = np.random.default_rng(seed).permutation(n) if n_test else np.arange(n)
+    return np.sort(order[n_test:]), np.sort(order[:n_test])
+
+
+def _target_column(given: str | None, files: TableFiles) -> str:
+    """The column to predict: the one named, or y of .npz files."""
+    from certgp.data.tables import listed
+
+    if given is None and not all(file.suffix.lower() == ".npz" for file in files.files):
+        raise DataFileError(f"name the column to predict with --target; the columns are: {listed(files.names)}")
+    target = "y" if given is None else given
+    files.require([target])
+    return target
+
+
+def _input_columns(dropped: list[str], target: str, files: TableFiles) -> tuple[str, ...]:
+    """All columns but the target and the dropped ones."""
+    names = [name for given in dropped for name in _names_in(given, files)]
+    files.require(names)
+    if target in names:
+        raise InvalidInputError(f"{target!r} is both --target and --drop; leave one of them out")
+    files.require_same_columns(except_for=names)
+    inputs = tuple(name for name in files.names if name not in (*names, target))
+    if not inputs:
+        raise DataFileError(f"{target!r} is the only column; at least one input column is needed")
+    return inputs
+
+
+def _names_in(given: str, files: TableFiles) -> list[str]:
+    """One column, or several with commas between them; a column's own name may hold a comma."""
+    return [given] if given in files.names else [name.strip() for name in given.split(",")]
