@@ -364,7 +364,7 @@ def _noted_if_weak(estimator: LowRankRegressor, certificate: Certificate) -> Cer
         return certificate
     text = (
         f"on {weak} rows the bound on the mean exceeds the prior's own standard deviation ({deviation:.3g}) and says "
-        "little; one that says more reads the training rows again: tol in Python, --train FILE --tol E on the command line"
+        "little; a better one reads the training rows again: tol in Python, --train FILE --tol E on the command line"
     )
     return replace(certificate, notes=(*certificate.notes, text))
 
