@@ -206,6 +206,22 @@ def test_the_size_nearest_to_the_papers_choice_is_the_base():
     assert finding.evidence == "protein DFGP: 0.010 from d = 3, rank 32 to d = 3, rank 64"
 
 
+def test_a_smaller_size_that_is_better_says_nothing_about_larger_ones():
+    sizes = [(1, 2, 0.1), (3, 2, 0.3), (3, 16, 0.7), (3, 32, 0.72)]
+    rows = [{"data": "protein", "method": "DFGP", "d": d, "m": m, "nlpd": nlpd} for d, m, nlpd in sizes]
+    finding = verdicts(results(sensitivity=rows))[the("Large d and r offer only")]
+    assert (finding.verdict, finding.evidence) == (HOLDS, "protein DFGP: nothing over d = 3, rank 32")
+
+
+@pytest.mark.parametrize(("fourier", "verdict"), [(80.0, HOLDS), (98.0, UNDECIDED), (120.0, FAILS)])
+def test_times_that_are_nearly_equal_decide_nothing(fourier, verdict):
+    rows = [
+        {"data": "3droad", "method": method, "fraction": 1.0, "baseline": False, "nlpd": 0.5, "cpu_seconds": seconds}
+        for method, seconds in (("DFGP", fourier), ("DMGP", 100.0))
+    ]
+    assert verdicts(results(electric=rows))[the("DFGP scales")].verdict == verdict
+
+
 def test_marginal_is_what_the_paper_calls_so():
     """Elevators, DMGP: .371 at d = 1, .351 at d = 2."""
     assert marginal_gain() == pytest.approx(0.020)

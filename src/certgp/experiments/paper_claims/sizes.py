@@ -7,12 +7,13 @@ from functools import cache
 
 from certgp.experiments.experiment import Row
 from certgp.experiments.paper_claims.deep import DEEP
-from certgp.experiments.paper_claims.finding import Claim, Finding, finding, not_run
+from certgp.experiments.paper_claims.finding import UNDECIDED, Claim, Finding, finding, not_run
 from certgp.experiments.published import published_sensitivity, rank_of_size
 from certgp.experiments.results import Results, chosen_rows, number, paired, rows_of
 
 Size = tuple[int, int]  # embedding dimension d and size m, as ``rank_of_size`` takes them
 # the paper's choice for all data sets: d and rank. Its grid ends at d = 3, so 3 stands in for DFGP's 4.
+_TIMING_NOISE = 0.05  # relative, of one run
 _USED = {"DMGP": (1, 15), "DFGP": (4, 40)}
 
 
@@ -22,9 +23,16 @@ def _used(method: str, sizes: Iterable[Size]) -> Size:
     return min(sizes, key=lambda size: (abs(size[0] - d_used), abs(rank_of_size(method, *size) - rank_used)))
 
 
+def _best_larger(method: str, nlpd: Mapping[Size, float]) -> Size:
+    """The best of the sizes that are at least the paper's choice in d and in rank; that choice is one of them."""
+    d, m = _used(method, nlpd)
+    rank = rank_of_size(method, d, m)
+    return min((size for size in nlpd if size[0] >= d and rank_of_size(method, *size) >= rank), key=nlpd.__getitem__)
+
+
 def _gain(method: str, nlpd: Mapping[Size, float]) -> float:
-    """By how much the best size is better than the one nearest to the paper's choice."""
-    return nlpd[_used(method, nlpd)] - min(nlpd.values())
+    """By how much the best larger size is better than the one nearest to the paper's choice."""
+    return nlpd[_used(method, nlpd)] - nlpd[_best_larger(method, nlpd)]
 
 
 @cache
@@ -55,9 +63,9 @@ def _marginal_gains(results: Results) -> Finding:
     texts, gains = [], []
     for (data, method), nlpd in _by_size(results, "nlpd").items():
         gains.append(_gain(method, nlpd))
-        best = min(nlpd, key=lambda size, values=nlpd: values[size])  # type: ignore[misc]
-        used = _shown(method, _used(method, nlpd))
-        texts.append(f"{data} {method}: {gains[-1]:.3f} from {used} to {_shown(method, best)}")
+        used, best = (_shown(method, size) for size in (_used(method, nlpd), _best_larger(method, nlpd)))
+        gained = f"nothing over {used}" if best == used else f"{gains[-1]:.3f} from {used} to {best}"
+        texts.append(f"{data} {method}: {gained}")
     return finding(max(gains) <= marginal_gain(), "; ".join(texts)) if gains else not_run("sensitivity")
 
 
@@ -109,10 +117,10 @@ def _fourier_scales_better(results: Results) -> Finding:
     fourier, mercer = max(pairs, key=lambda pair: number(pair[0], "fraction") or 0.0)
     seconds = _cpu(fourier) or 0.0, _cpu(mercer) or 0.0
     share = number(fourier, "fraction") or 1.0
-    return finding(
-        seconds[0] < seconds[1],
-        f"at {share:.0%} of the rows DFGP {seconds[0]:.0f}, DMGP {seconds[1]:.0f} CPU seconds",
-    )
+    text = f"at {share:.0%} of the rows DFGP {seconds[0]:.0f}, DMGP {seconds[1]:.0f} CPU seconds"
+    if abs(seconds[0] - seconds[1]) <= _TIMING_NOISE * max(seconds):
+        return Finding(UNDECIDED, text)
+    return finding(seconds[0] < seconds[1], text)
 
 
 CLAIMS = (
@@ -120,8 +128,9 @@ CLAIMS = (
         "Large d and r offer only marginally better NLPD",
         "sensitivity tables, text",
         "sensitivity",
-        f"the best size gains at most {marginal_gain():.3f} over the one nearest to the paper's choice (DMGP d = 1 and "
-        "rank 15, DFGP d = 4 and rank 40): the largest such gain in the paper's own tables",
+        f"the best size that is larger in d, in rank or both gains at most {marginal_gain():.3f} over the one nearest "
+        "to the paper's choice (DMGP d = 1 and rank 15, DFGP d = 4 and rank 40): the largest such gain in the paper's "
+        "own tables",
         _marginal_gains,
     ),
     Claim(
@@ -143,7 +152,7 @@ CLAIMS = (
         "DFGP scales better than DMGP",
         "figure of the Electric data",
         "electric",
-        "it takes fewer CPU seconds at the largest number of rows; one split",
+        f"it takes fewer CPU seconds at the largest number of rows, by more than {_TIMING_NOISE:.0%}; one split",
         _fourier_scales_better,
     ),
 )
