@@ -35,7 +35,7 @@ MUTATIONS = [
     Mutation("S1", GUARANTEES + "sandwich", "twice = 2.0 *", "twice = 1.9 *"),
     Mutation("K1", GUARANTEES + "dominated", "0.5 * gap / noise_variance", "0.25 * gap / noise_variance"),
     Mutation("K2", GUARANTEES + "dominated", "0.5 * float(log_excess", "0.49 * float(log_excess"),
-    Mutation("E1", GUARANTEES + "dominated", "gap / (2.0 * noise_variance)", "gap / (4.0 * noise_variance)"),
+    Mutation("E1", "certgp.gp.evidence", "gap / (2.0 * noise_variance)", "gap / (4.0 * noise_variance)"),
     Mutation("E2", "certgp.gp.evidence", "quadratic_noise=noise_variance + gap", "quadratic_noise=noise_variance"),
     Mutation("R1", GUARANTEES + "reference", "0.5 * self.trace_gap", "0.4 * self.trace_gap"),
     Mutation(

@@ -259,7 +259,7 @@ def _own_statements(p: SmallProblem, truth: Truth) -> Iterator[Statement]:
     r, map_rounding = truth.rounding, p.features.rounding()
     lowest = float(np.linalg.eigvalsh(truth.K - truth.Sigma).min())
     name = {MercerMap: "D1", NystromMap: "D2", ResidualMap: "D4"}[type(p.features)]
-    yield Statement(name, 0.0, lowest, np.inf, (1e-10 + map_rounding) * sf2 * truth.n)
+    yield Statement(name, 0.0, lowest, np.inf, 1e-10 * sf2 * truth.n)
     own = g.certify_dominated(stats, sf2, s2, map_rounding)
     yield Statement("K1", own.kl.lower, truth.kl, own.evidence["paper_bound"], r)
     yield Statement("K2", own.kl.lower, truth.kl, own.kl.upper, r)

@@ -175,7 +175,8 @@ class LowRankProcess(GaussianProcess):
             away |= rho < 1.0
         if self.variance_kind == "lowrank":
             regained = self.regained(X)
-            away |= away if regained is None else regained > 0.0
+            if regained is not None:
+                away |= regained > 0.0
         return away
 
     def _lost_variance(self, phi: Tensor) -> Tensor:

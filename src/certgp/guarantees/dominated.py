@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from certgp.gp import Statistics, log_evidence, log_evidence_upper_bound
+from certgp.gp import Statistics, elbo, log_evidence_upper_bound
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.rounding import accumulation_slack, certified_gap, gap_slack
 from certgp.guarantees.scalars import log_excess
@@ -31,7 +31,7 @@ def certify_dominated(
     stats, n = unit_stats.scaled(signal_variance), unit_stats.n
     slack = gap_slack(n, signal_variance, map_rounding)
     gap = certified_gap(stats, signal_variance, map_rounding)
-    lower = log_evidence(stats, noise_variance) - gap / (2.0 * noise_variance)  # the ELBO
+    lower = elbo(stats, gap, noise_variance)
     upper = log_evidence_upper_bound(stats, gap, noise_variance)
     # the quadratic form, the log determinant and the gap each err by rounding relative to their own size
     rounding = accumulation_slack(n, abs(lower) + abs(upper) + (stats.yty + n * signal_variance) / noise_variance)

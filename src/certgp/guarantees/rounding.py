@@ -6,6 +6,7 @@ import math
 
 from certgp.errors import NotCertifiableError
 from certgp.gp import Statistics
+from certgp.gp.evidence import trace_gap
 from certgp.linalg import UNIT_ROUNDOFF
 
 
@@ -31,7 +32,7 @@ def certified_gap(stats: Statistics, signal_variance: float, map_rounding: float
 
     Features that exceed the kernel by more than rounding explains are no basis for a bound.
     """
-    found = stats.n * signal_variance - float(stats.A.diagonal().sum())
+    found = trace_gap(stats, signal_variance)
     slack = gap_slack(stats.n, signal_variance, map_rounding)
     if not found >= -slack:
         raise NotCertifiableError(
