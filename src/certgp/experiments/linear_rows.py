@@ -22,7 +22,8 @@ VARIANTS = {
     OWN_VARIANT: "SparseGP, FourierGP and MercerGP with their defaults; all data sets, ranks and splits (3droad: two)",
     "likelihood": "the paper's MGP, which maximises the likelihood of the low-rank model and predicts with its "
     "variance, trained as ours are; elevators and protein, the paper's own files",
-    "paper": "the paper's models and training, as its text says; elevators and protein (above rank 100 two splits)",
+    "paper": "the paper's models and training, as its text says; all data sets (above rank 100 two splits; 3droad: two "
+    "splits to rank 100)",
     "released": "what the released code does otherwise for FGP and MGP; elevators and protein, to rank 100 (MGP: two "
     "splits)",
 }
