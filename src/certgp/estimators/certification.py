@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
 from certgp.checks import check_count, check_fraction, check_positive, check_reference_rank
-from certgp.data import ArraySource, RowSource
-from certgp.engines.local import default_chunk_rows
+from certgp.data import ArraySource
 from certgp.errors import InvalidInputError, NotCertifiableError
+from certgp.estimators.row_bounds import (
+    Confirm,
+    all_rows,
+    bounds_through_map,
+    bounds_through_reference,
+    noted_if_not_within,
+    noted_if_weak,
+    solved_exactly,
+    with_predictive_divergence,
+    with_rows,
+    worst_error,
+)
 from certgp.estimators.validation import check_engine, generator
-from certgp.features import FeatureMap
 from certgp.gp import LowRankProcess, Statistics
 from certgp.guarantees import (
     Certificate,
-    CostEstimate,
-    ExactSystem,
     Interval,
     PointwiseBounds,
     PredictionBounds,
@@ -31,11 +36,9 @@ from certgp.guarantees import (
     Reference,
     certify_dominated,
     certify_through,
-    expected_predictive_kl,
     growing_references,
     tighten,
 )
-from certgp.guarantees.exact_solve import AT_ROUNDING, OUT_OF_PRODUCTS, SOLVED
 from certgp.guarantees.pointwise import mean_error_factor
 from certgp.guarantees.statistical import DEFAULT_PROBES
 from certgp.training.objective import fold_feature_statistics
@@ -45,7 +48,6 @@ if TYPE_CHECKING:
     from certgp.estimators.low_rank import LowRankRegressor
 
 Array = NDArray[np.float64]
-Confirm = Callable[[CostEstimate], bool]
 DEFAULT_MAX_REFERENCE_RANK = 1_600
 OTHER_ROWS = (
     "these rows are not the ones the model was conditioned on (X or y changed after fit, or others were given); give "
@@ -54,12 +56,6 @@ OTHER_ROWS = (
 _REFERENCE_FACTOR = 4  # first reference rank, in multiples of the model's
 _RELATIVE_HALF_WIDTH = 0.01  # without a tolerance: of the divergence itself
 _NEGLIGIBLE_PER_ROW = 1e-7  # nats
-_MOST_KERNEL_VALUES = 2 * 10**9
-_REMEDIES = {  # by how conjugate gradients ended, after so many products
-    SOLVED: "conjugate gradients were solved to it, the rest is rounding; raise tol",
-    OUT_OF_PRODUCTS: "conjugate gradients ran out of products ({}); raise max_reference_rank or tol",
-    AT_ROUNDING: "conjugate gradients ended at the rounding of float64 after {} products; raise tol or noise_variance",
-}
 
 
 @dataclass(frozen=True)
@@ -114,18 +110,32 @@ def certify_fitted(
         )
     estimator._check_certifiable()
     if request.plain and process.model.features.minorises:
-        if check_rows:
-            _check_same_rows(
-                fold_feature_statistics(process.model, source(), check_engine(estimator.engine)), process.statistics
-            )
-        rounding = process.model.features.rounding()
-        certificate = certify_dominated(process.statistics, process.signal_variance, process.noise_variance, rounding)
-        certificate = in_units(estimator, process, certificate)
-        if X is None:
-            return certificate
-        own = _reference_bounds(estimator, X, process.model.features, process.statistics, rounding)
-        return _noted_if_weak(estimator, _with_rows(estimator, certificate, X, own, "P1 (pointwise)"))
-    rows = source()
+        return _certify_from_training(estimator, X, source if check_rows else None)
+    return _certify_from_rows(estimator, X, source(), request)
+
+
+def _certify_from_training(
+    estimator: LowRankRegressor, X: NDArray[np.floating] | None, source: Callable[[], ArraySource] | None
+) -> Certificate:
+    """What the statistics of the fit prove of a map below the kernel; ``source`` is read only to check its rows."""
+    process = estimator._process
+    if source is not None:
+        found = fold_feature_statistics(process.model, source(), check_engine(estimator.engine))
+        _check_same_rows(found, process.statistics)
+    rounding = process.model.features.rounding()
+    certificate = certify_dominated(process.statistics, process.signal_variance, process.noise_variance, rounding)
+    certificate = in_units(estimator, process, certificate)
+    if X is None:
+        return certificate
+    own = bounds_through_map(estimator, X, process.model.features, process.statistics, rounding)
+    return noted_if_weak(estimator, with_rows(estimator, certificate, X, own, "P1 (pointwise)"))
+
+
+def _certify_from_rows(
+    estimator: LowRankRegressor, X: NDArray[np.floating] | None, rows: ArraySource, request: Request
+) -> Certificate:
+    """What reading the training rows again proves: through a reference and, where asked for, the exact system."""
+    process = estimator._process
     if request.reference_rank is not None:
         check_reference_rank("reference_rank", request.reference_rank, rows.n_rows)
     problem = problem_of(estimator, process, rows)
@@ -134,15 +144,18 @@ def certify_fitted(
     certificate = in_units(estimator, process, certificate)
     if X is None or bounds is None:
         return certificate
-    theorem = "P1 (pointwise), P4 (dual weights)"
+    tol, theorem = request.tol, "P1 (pointwise), P4 (dual weights)"
     advice = "raise max_reference_rank, or pass exact_solve=True (conjugate gradients on the exact system)"
-    if request.exact_solve is not False and _worst(estimator, bounds) > _tolerance(request):
-        solved, advice = _solved_exactly(estimator, reference, rows, X, request)
+    if request.exact_solve is not False and tol is not None and worst_error(estimator, bounds) > tol:
+        confirm = request.exact_solve if callable(request.exact_solve) else None
+        solved, advice = solved_exactly(estimator, X, reference, tol, confirm)
         if solved is not None:
             bounds, theorem = solved, "C1 (conjugate gradients)"
-    certificate = _with_rows(estimator, certificate, X, bounds, theorem)
-    certificate = _with_predictive_divergence(certificate, process, reference, estimator._tensor(X))
-    return _noted(estimator, certificate, bounds, request, advice)
+    certificate = with_rows(estimator, certificate, X, bounds, theorem)
+    certificate = with_predictive_divergence(certificate, process, reference, estimator._tensor(X))
+    if tol is None:
+        return noted_if_weak(estimator, certificate)
+    return noted_if_not_within(estimator, certificate, bounds, tol, advice)
 
 
 def row_pair(rows: object) -> tuple[ArrayLike, ArrayLike]:
@@ -158,33 +171,6 @@ def _check_same_rows(found: Statistics, fitted: Statistics) -> None:
     """Do the rows that were read have the statistics that the model was conditioned on?"""
     if not found.close_to(fitted):
         raise NotCertifiableError(OTHER_ROWS)
-
-
-@torch.no_grad()
-def _with_predictive_divergence(
-    certificate: Certificate, process: LowRankProcess, reference: Reference, X: Tensor
-) -> Certificate:
-    """P2 for the rows at which the low-rank model itself predicts, and how its variance differs from ``predict``'s."""
-    inside = ~process.falls_back(X)
-    notes, assumptions = list(certificate.notes), list(certificate.assumptions)
-    if not bool(inside.all()):
-        notes.append(
-            f"{int((~inside).sum())} of {len(X)} rows lie outside the training inputs, where predictions fall back to "
-            "the prior: the expected predictive KL leaves them out"
-        )
-    if process.variance_kind == "dtc" or process.noise_scale != 1.0:
-        assumptions.append(
-            "the expected predictive KL speaks of the low-rank model's own variance; predictions add what "
-            "variance='dtc' regains of the prior and what calibration adds to the noise"
-        )
-    certificate = replace(certificate, notes=tuple(notes), assumptions=tuple(assumptions))
-    if not bool(inside.any()):
-        return certificate
-    return replace(
-        certificate,
-        theorem=f"{certificate.theorem}, P2 (expected predictive KL)",
-        predictive_kl=expected_predictive_kl(reference, X[inside]),
-    )
 
 
 def problem_of(estimator: LowRankRegressor, process: LowRankProcess, source: ArraySource) -> Problem:
@@ -206,7 +192,7 @@ def _through_references(
     for reference in growing_references(problem, first, largest, goal.is_promising, generator(estimator.random_state)):
         _check_same_rows(reference.model_statistics, estimator._process.statistics)
         certificate = certify_through(reference)
-        bounds = None if X is None else _bounds_through(estimator, X, reference)
+        bounds = None if X is None else bounds_through_reference(estimator, X, reference)
         if goal.is_met(certificate, bounds):
             break
     return reference, certificate, bounds
@@ -223,7 +209,7 @@ class _Goal:
         """Judge a reference that was read."""
         self._divergence = certificate.evidence["kl_to_reference"]
         if self._request.tol is not None and bounds is not None:
-            return _worst(self._estimator, bounds) <= self._request.tol
+            return worst_error(self._estimator, bounds) <= self._request.tol
         return certificate.evidence["half_width"] <= self._allowed()
 
     def is_promising(self, gap: float) -> bool:
@@ -252,64 +238,9 @@ def _tightened(
     goal = _Goal(estimator, reference.problem, replace(request, exact_solve=False), predicts=False)
     if goal.is_met(certificate, None):
         return certificate
-    inputs, _ = _all_rows(rows)
+    inputs, _ = all_rows(rows)
     rng = generator(estimator.random_state).spawn(1)[0]  # the reference was chosen with the stream itself
     return tighten(certificate, reference, inputs, request.delta, request.probes, rng)
-
-
-def _solved_exactly(
-    estimator: LowRankRegressor, reference: Reference, rows: ArraySource, X: NDArray[np.floating], request: Request
-) -> tuple[PredictionBounds | None, str]:
-    """Means by conjugate gradients, after their cost was shown (None where the user declined), and what to do where
-    they are not known to the tolerance.
-    """
-    system = ExactSystem(reference, *_all_rows(rows))
-    tol = _tolerance(request) / estimator._standardiser.y_scale
-    estimate = system.estimate(tol)
-    if callable(request.exact_solve):
-        if not request.exact_solve(estimate):
-            return None, "conjugate gradients were declined; allow them, or raise tol"
-    else:
-        print(f"certify: {estimate}", file=sys.stderr, flush=True)
-    solution = system.solve(tol)
-    return system.bounds(solution, estimator._tensor(X)), _REMEDIES[solution.ended].format(solution.products)
-
-
-def _all_rows(source: RowSource) -> tuple[Tensor, Tensor]:
-    chunks = list(source.chunks(source.n_rows))
-    return torch.cat([chunk.X for chunk in chunks]).double(), torch.cat([chunk.y for chunk in chunks]).double()
-
-
-def _reference_bounds(
-    estimator: LowRankRegressor,
-    X: NDArray[np.floating],
-    reference: FeatureMap,
-    unit_stats: Statistics,
-    map_rounding: float,
-) -> PredictionBounds:
-    """Bounds on the exact predictions at X through a map below the kernel, in standardised units."""
-    process = estimator._process
-    sf2 = process.signal_variance
-    pointwise = PointwiseBounds(unit_stats.scaled(sf2), sf2, process.noise_variance, map_rounding)
-    size, parts = default_chunk_rows(reference.rank), []
-    for start in range(0, len(X), size):
-        inputs = estimator._tensor(X[start : start + size])
-        with torch.no_grad():
-            parts.append(pointwise(math.sqrt(sf2) * reference(process.model.transform(inputs))))
-    return PredictionBounds(
-        torch.cat([part.mean for part in parts]),
-        torch.cat([part.mean_error for part in parts]),
-        torch.cat([part.variance_lower for part in parts]),
-        torch.cat([part.variance_upper for part in parts]),
-    )
-
-
-def _bounds_through(estimator: LowRankRegressor, X: NDArray[np.floating], reference: Reference) -> PredictionBounds:
-    """Bounds through a reference; by its dual weights on exact kernel values where N x n of them are few enough."""
-    if len(X) * reference.joint.n > _MOST_KERNEL_VALUES:
-        return _reference_bounds(estimator, X, reference.features, reference.statistics, reference.map_rounding)
-    system = ExactSystem(reference, *_all_rows(reference.problem.source))
-    return system.bounds(system.reference_solution(), estimator._tensor(X))
 
 
 def in_units(estimator: LowRankRegressor, process: LowRankProcess, certificate: Certificate) -> Certificate:
@@ -327,66 +258,3 @@ def in_units(estimator: LowRankRegressor, process: LowRankProcess, certificate: 
             f"the exact GP meant here has the same {kind} g(x) in front of its kernel: it is a GP on g(x)",
         )
     return replace(certificate, log_evidence=evidence, assumptions=assumptions)
-
-
-def _with_rows(
-    estimator: LowRankRegressor,
-    certificate: Certificate,
-    X: NDArray[np.floating],
-    bounds: PredictionBounds,
-    theorem: str,
-) -> Certificate:
-    """Bounds on single predictions in the units of y: the triangle inequality through the reference's means."""
-    unit = estimator._standardiser.y_scale
-    mean, _ = estimator._process.moments(estimator._tensor(X))
-    distance = (mean - bounds.mean).abs()
-    if not bool(torch.isfinite(distance + bounds.mean_error + bounds.variance_upper).all()):
-        raise NotCertifiableError(
-            "the bounds on single predictions left the range of float64; fit with standardize=True, or bring X and y "
-            "to ordinary units"
-        )
-    return replace(
-        certificate,
-        theorem=f"{certificate.theorem}, {theorem}",
-        evidence={**certificate.evidence, "mean_resolution": _worst(estimator, bounds)},
-        mean_error=unit * (distance + bounds.mean_error).numpy(),
-        mean_error_lower=unit * (distance - bounds.mean_error).clamp_min(0.0).numpy(),
-        variance_lower=unit**2 * bounds.variance_lower.numpy(),
-        variance_upper=unit**2 * bounds.variance_upper.numpy(),
-    )
-
-
-def _noted_if_weak(estimator: LowRankRegressor, certificate: Certificate) -> Certificate:
-    """Say so where a proven error is larger than what is known without any data."""
-    deviation = estimator._standardiser.y_scale * math.sqrt(estimator._process.signal_variance)
-    weak = 0 if certificate.mean_error is None else int((certificate.mean_error > deviation).sum())
-    if weak == 0:
-        return certificate
-    text = (
-        f"on {weak} rows the bound on the mean exceeds the prior's own standard deviation ({deviation:.3g}) and says "
-        "little; a better one reads the training rows again: tol in Python, --train FILE --tol E on the command line"
-    )
-    return replace(certificate, notes=(*certificate.notes, text))
-
-
-def _noted(
-    estimator: LowRankRegressor, certificate: Certificate, bounds: PredictionBounds, request: Request, advice: str
-) -> Certificate:
-    """Say so where the means are not known to the tolerance, and what would help."""
-    if request.tol is None:
-        return _noted_if_weak(estimator, certificate)
-    if _worst(estimator, bounds) <= request.tol:
-        return certificate
-    text = f"exact means are known to +-{_worst(estimator, bounds):.3g}, not to tol={request.tol:g}: {advice}"
-    return replace(certificate, notes=(*certificate.notes, text))
-
-
-def _worst(estimator: LowRankRegressor, bounds: PredictionBounds) -> float:
-    """The largest error of a reference mean, in the units of y."""
-    return float(bounds.mean_error.max()) * estimator._standardiser.y_scale
-
-
-def _tolerance(request: Request) -> float:
-    if request.tol is None:
-        raise InvalidInputError("exact_solve needs tol")
-    return request.tol

@@ -15,13 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from certgp.data import Chunk
 from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError, warn_user
 from certgp.estimators.base import GPRegressor, unoptimised
-from certgp.estimators.certification import (
-    DEFAULT_MAX_REFERENCE_RANK,
-    OTHER_ROWS,
-    Confirm,
-    Request,
-    row_pair,
-)
+from certgp.estimators.certification import DEFAULT_MAX_REFERENCE_RANK, OTHER_ROWS, Request, row_pair
+from certgp.estimators.row_bounds import Confirm
 from certgp.estimators.validation import StartingValues, check_count, checked_rows, generator, starting_values
 from certgp.features.base import LOG_SCALE_BOUNDS
 from certgp.gp import ExactProcess

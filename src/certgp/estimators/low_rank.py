@@ -19,8 +19,9 @@ from certgp.data import ArraySource, Chunk, ChunkSource
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.automatic_rank import AUTOMATIC
 from certgp.estimators.base import GPRegressor, unoptimised
-from certgp.estimators.certification import DEFAULT_MAX_REFERENCE_RANK, Confirm, Request, certify_fitted, row_pair
+from certgp.estimators.certification import DEFAULT_MAX_REFERENCE_RANK, Request, certify_fitted, row_pair
 from certgp.estimators.fingerprint import fingerprint
+from certgp.estimators.row_bounds import Confirm
 from certgp.estimators.validation import (
     DTYPES,
     check_engine,
