@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from certgp.guarantees.kernel_products import (
+    BLOCK,
     additions_per_entry,
     cross_product,
     kernel_product,
@@ -129,11 +130,10 @@ class ExactSystem:
         for N kernel values a row.
         """
         weights = self._precondition(self.y)
-        tau, norm = self.reference.trace_gap, self._pointwise.residual_norm
-        lost = norm * mean_error_factor(tau, 1.0, self.noise)
-        # a itself is rounded: sqrt(d'(K + s2 I) d) <= |d| sqrt(N sf2 + s2)
-        size = norm * math.sqrt(len(self.y) * self.signal_variance + self.noise)
-        return ExactSolution(weights, lost + accumulation_slack(len(self.y), size) + self._rounding(weights), 0)
+        lost = float(weights.norm()) * mean_error_factor(self.reference.trace_gap, 1.0, self.noise)
+        # a itself is rounded: sqrt(r'(K + s2 I)^-1 r) <= |r| / s of what S_M a leaves of y
+        unsolved = float((self.y - self._apply_reference(weights)).norm()) / math.sqrt(self.noise)
+        return ExactSolution(weights, lost + unsolved + self._rounding(weights), 0)
 
     def _iterate(
         self, weights: Tensor, residual: Tensor, goal: float, budget: int, progress: Callable[[int, float], None] | None
@@ -178,21 +178,32 @@ class ExactSystem:
     def _apply(self, v: Tensor) -> Tensor:
         return kernel_product(self.kernel, self.inputs, v[:, None])[:, 0] + self.noise * v
 
+    def _apply_reference(self, v: Tensor) -> Tensor:
+        """S_M v = Psi Psi'v + s2 v."""
+        projected, result = self._projected(v), self.noise * v
+        for rows, Psi in self._feature_blocks():
+            result[rows] += Psi @ projected
+        return result
+
     def _precondition(self, v: Tensor) -> Tensor:
         """S_M^-1 v = (v - Psi C^-1 Psi'v) / s2."""
-        projected = sum((Psi.mT @ v[rows] for rows, Psi in self._feature_blocks()), start=torch.zeros(()))
-        solved = torch.cholesky_solve(projected[:, None], self._pointwise.posterior.factor)[:, 0]
+        solved = torch.cholesky_solve(self._projected(v)[:, None], self._pointwise.posterior.factor)[:, 0]
         result = v.clone()
         for rows, Psi in self._feature_blocks():
             result[rows] -= Psi @ solved
         return result / self.noise
 
+    def _projected(self, v: Tensor) -> Tensor:
+        """Psi'v (r,)."""
+        total = torch.zeros(self.reference.features.rank, dtype=v.dtype)
+        for rows, Psi in self._feature_blocks():
+            total += Psi.mT @ v[rows]
+        return total
+
     def _feature_blocks(self) -> Iterable[tuple[slice, Tensor]]:
-        if self._features is not None:
-            return [(slice(None), self._features)]
-        size = 4096
-        parts = (slice(start, start + size) for start in range(0, self.inputs.shape[0], size))
-        return ((rows, self._reference_features(self.inputs[rows])) for rows in parts)
+        for start in range(0, self.inputs.shape[0], BLOCK):
+            rows = slice(start, start + BLOCK)
+            yield rows, self._reference_features(self.inputs[rows]) if self._features is None else self._features[rows]
 
     def _reference_features(self, transformed: Tensor) -> Tensor:
         with torch.no_grad():
@@ -200,10 +211,13 @@ class ExactSystem:
         return math.sqrt(self.signal_variance) * features
 
     def _rounding(self, weights: Tensor) -> float:
-        """Bound on sqrt(d'(K + s2 I)^-1 d) <= |d| / s for the rounding error d of a streamed residual."""
+        """Bound on sqrt(d'(K + s2 I)^-1 d) <= |d| / s for the rounding error d of a streamed residual, with K or with
+        Psi Psi'.
+        """
         n = len(self.y)
         kernel = self.signal_variance * float(weights.abs().sum())
-        additions = accumulation_slack(additions_per_entry(n), kernel + float(self.y.abs().max()))
+        largest = kernel + float(self.y.abs().max())
+        additions = accumulation_slack(additions_per_entry(n) + self.reference.features.rank, largest)
         return math.sqrt(n / self.noise) * (additions + self._entries * kernel)
 
 

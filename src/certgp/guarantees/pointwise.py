@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from certgp.gp import LowRankPosterior, Statistics
-from certgp.guarantees.rounding import accumulation_slack, certified_gap, solution_rounding
+from certgp.guarantees.rounding import accumulation_slack, certified_gap, solution_rounding, weights_error
+from certgp.linalg import UNIT_ROUNDOFF
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,8 @@ class PointwiseBounds:
         v(x) <= v_exact(x) <= v(x) + ( sqrt(e) + |c| sqrt(tau) )^2,              c = Phi C^-1 phi(x)
 
     with tau = Tr(K - Phi Phi'), e = sf2 - |phi(x)|^2. Everything but phi(x) comes from r x r matrices. In any case the
-    exact variance is at most sf2.
+    exact variance is at most sf2. Weights that were computed are not C^-1 b: with d a bound on |w - C^-1 b|_C, the mean
+    is off by at most sqrt(phi'C^-1 phi) d and |a| by at most d / s2.
     """
 
     def __init__(
@@ -46,7 +48,8 @@ class PointwiseBounds:
         explained = float(w @ (stats.A @ w))
         residual = stats.yty - 2.0 * float(stats.b @ w) + explained
         residual += accumulation_slack(stats.n, stats.yty + explained)
-        self.residual_norm = math.sqrt(max(residual, 0.0)) / noise_variance  # |a|
+        self._weights_error = weights_error(stats, self.posterior)
+        self.residual_norm = (math.sqrt(max(residual, 0.0)) + self._weights_error) / noise_variance  # |a|
 
     def __call__(self, features: Tensor) -> PredictionBounds:
         """Bounds at the rows behind these features (n, r)."""
@@ -55,11 +58,19 @@ class PointwiseBounds:
         variance = self.posterior.variance(features)
         # lost * tau underflows where targets of 1e-85 are not standardised
         error = self.residual_norm * (mean_error_factor(tau, sf2, self._noise_variance) + lost.sqrt() * math.sqrt(tau))
+        error = error + self._mean_rounding(features, variance)
         upper = variance + (lost.sqrt() + self._c_norm(features, variance) * math.sqrt(tau)).square()
         rounding, relative = accumulation_slack(1, sf2), self._relative
         upper = (upper * (1.0 + relative) + rounding).nan_to_num(nan=sf2).clamp_max(sf2)
         lower = (variance * (1.0 - min(relative, 1.0)) - rounding).clamp_min(0.0)
         return PredictionBounds(self.posterior.mean(features), error, lower, upper)
+
+    def _mean_rounding(self, features: Tensor, variance: Tensor) -> Tensor:
+        """How far phi'w as computed may be from phi'C^-1 b: by the weights, and by the product itself."""
+        deviation = (variance / self._noise_variance).sqrt() * math.sqrt(1.0 + self._relative)
+        solve: Tensor = (deviation * self._weights_error).nan_to_num(nan=math.inf)
+        product: Tensor = features.norm(dim=1) * float(self.posterior.weights.norm())
+        return solve + features.shape[1] * UNIT_ROUNDOFF * product
 
     def _c_norm(self, features: Tensor, variance: Tensor) -> Tensor:
         """|c| = sqrt(phi' C^-1 A C^-1 phi), and what its own rounding may hide: rho sqrt(v / s2)."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from certgp.errors import NotCertifiableError
-from certgp.gp import Statistics
+from certgp.gp import LowRankPosterior, Statistics
 from certgp.gp.evidence import trace_gap
-from certgp.linalg import UNIT_ROUNDOFF
+from certgp.linalg import UNIT_ROUNDOFF, solve_lower
 
 
 def accumulation_slack(n: int, size: float) -> float:
@@ -55,6 +55,22 @@ def solution_rounding(stats: Statistics, noise_variance: float) -> float:
     factor = (3 * stats.rank + 1) * UNIT_ROUNDOFF * (trace + stats.rank * noise_variance)
     e = (factor + accumulation_slack(stats.n, trace)) / noise_variance
     return e / (1.0 - e) if e < 1.0 else math.inf
+
+
+def weights_error(stats: Statistics, posterior: LowRankPosterior) -> float:
+    r"""A bound on |w - C^-1 b| in the norm of C = A + s2 I, for weights w that were computed, whichever way:
+
+        |w - C^-1 b|_C = |b - C w|_{C^-1} <= |L^-1 (b - C w)| + (rounding of A w, b and the residual) / s.
+
+    From the residual, not from the conditioning of C: Cholesky solves are far better than its worst case.
+    """
+    w, s2 = posterior.weights, posterior.noise_variance
+    trace, size = float(stats.A.diagonal().sum()), float(w.norm())
+    residual = stats.b - stats.A @ w - s2 * w
+    found = float(solve_lower(posterior.factor, residual[:, None]).norm())
+    lost = accumulation_slack(stats.n, trace * size + math.sqrt(trace) * math.sqrt(stats.yty))
+    lost += (stats.rank + 3) * UNIT_ROUNDOFF * ((trace + s2) * size + float(stats.b.norm()))
+    return found * (1.0 + solution_rounding(stats, s2)) + lost / math.sqrt(s2)
 
 
 def divergence_rounding(n: int, rank: int, signal_variance: float, noise_variance: float) -> float:
