@@ -54,7 +54,7 @@ class ResidualMap(FeatureMap):
 
 
 @torch.no_grad()
-def residual_points(base: MercerMap, candidates: Tensor, count: int, least: float) -> Tensor:
+def residual_points(base: FeatureMap, candidates: Tensor, count: int, least: float) -> Tensor:
     """At most ``count`` candidates (n, d) by pivoted Cholesky of the residual kernel, while it exceeds ``least``.
 
     Each is the one that the features and the points before it explain least.

@@ -17,8 +17,8 @@ from certgp.guarantees.reference import (
     check_certifiable,
     growing_references,
     read_reference,
-    reference_features,
 )
+from certgp.guarantees.reference_maps import reference_features
 from certgp.guarantees.sandwich import covariance_sandwich, moments_within
 from certgp.guarantees.statistical import tighten
 

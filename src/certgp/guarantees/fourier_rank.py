@@ -23,7 +23,7 @@ from scipy.optimize import brentq
 from certgp.checks import check_choice, check_count, check_fraction, check_positive, check_positives, numbers
 from certgp.errors import InvalidInputError, VacuousBoundWarning, warn_user
 from certgp.guarantees.dense import spectral_error_bound
-from certgp.guarantees.reference import reference_features
+from certgp.guarantees.reference_maps import ReferenceMaps
 from certgp.kernels import Gaussian, kernel_from_name
 
 FOURIER_METHODS = ("data", "plain", "literal")
@@ -188,12 +188,13 @@ def _data_dependent(
     n = rows.shape[0]
     family = kernel_from_name(kernel)(scales)
     X = torch.from_numpy(rows)
-    reference = reference_features(family, X[torch.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).long()], m)
+    step = -(-n // _SAMPLE_ROWS)  # rows to choose on, and their neighbours to judge by
+    reference = ReferenceMaps(family, X[::step], X[step // 2 :: step], m).of_rank(m)
     with torch.no_grad():
         parts = [reference(X[i : i + _CHUNK]) for i in range(0, n, _CHUNK)]
     gram = torch.stack([part.mT @ part for part in parts]).sum(0)
     values = torch.linalg.eigvalsh(gram).clamp_min(0.0)
-    gap = max(n - float(values.sum()), 0.0) + 1e-12 * n
+    gap = max(n - float(values.sum()), 0.0) + n * (1e-12 + reference.rounding())
     mass = float((values / (values + ratio)).sum()) + gap / ratio
     mass = min(mass, n / ratio)
     plain = _rank(n, "data", mass, min(mass, float(n)), _spectral_error(eps), rho)

@@ -14,32 +14,17 @@ from torch import Tensor
 from certgp.data import Chunk, RowSource
 from certgp.engines import Engine
 from certgp.errors import NotCertifiableError
-from certgp.features import (
-    FeatureMap,
-    FourierMap,
-    MercerMap,
-    NystromMap,
-    ResidualMap,
-    data_mercer_map,
-    greedy_inducing_points,
-    mean_gap,
-    residual_points,
-)
-from certgp.features.data_mercer import tuned_input_scale
+from certgp.features import FeatureMap, FourierMap
 from certgp.gp import LowRankModel, Statistics
 from certgp.gp.evidence import NOISE_REMEDY
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.dominated import certify_dominated
+from certgp.guarantees.reference_maps import ReferenceMaps, completed, outlier_share, reserved_points
 from certgp.guarantees.rounding import certified_gap, divergence_rounding
-from certgp.kernels import Gaussian, Kernel
+from certgp.kernels import Kernel
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower
 
-_MERCER_ROWS, _NYSTROM_ROWS = 2_000, 4_000  # sampled to choose features, or inducing points, from
-_NYSTROM_JITTER = 1e-8
-_RESIDUAL_SHARE = 8  # one in so many features of a Mercer reference is an inducing point on what the others leave
-_TUNING_RANK = 300
-_POINT_POOL = 8  # rows to choose each of them from
-_WORTH_A_POINT = 10.0  # a row must have lost so many times the average
+_CHOICE_ROWS, _JUDGE_ROWS = 4_000, 2_000  # sampled to choose references on, and to judge them by
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +42,15 @@ class Problem:
         """The exact kernel on transformed inputs, at unit signal variance."""
         return self.model.features.kernel_family(self.model.features.log_length_scale.detach().exp())
 
-    def sample(self, rng: np.random.Generator) -> Tensor:
-        """Some transformed inputs (n0, d), on which references are chosen."""
-        size = _MERCER_ROWS if isinstance(self.kernel, Gaussian) else _NYSTROM_ROWS
-        inputs: Tensor = self.model.transform(self.source.sample(size, rng).X)
-        return inputs.detach()
+    def sample(self, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+        """Some transformed inputs (n0, d) to choose references on, and others to judge them by; all of them for both
+        where there are few.
+        """
+        inputs: Tensor = self.model.transform(self.source.sample(_CHOICE_ROWS + _JUDGE_ROWS, rng).X).detach()
+        if len(inputs) == self.source.n_rows:
+            return inputs, inputs
+        inputs = inputs[torch.from_numpy(rng.permutation(len(inputs)))]
+        return inputs[:_CHOICE_ROWS], inputs[_CHOICE_ROWS:]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,26 +100,6 @@ class Reference:
         return self.features.rounding()
 
 
-def reference_features(kernel: Kernel, inputs: Tensor, rank: int) -> FeatureMap:
-    """A map below the kernel for these inputs (n, d): Mercer for the Gaussian kernel, greedy Nystrom otherwise."""
-    return _reference_family(kernel, inputs, rank)(rank)
-
-
-def _reference_family(
-    kernel: Kernel, inputs: Tensor, tuning_rank: int, trim: float = 0.0
-) -> Callable[[int], FeatureMap]:
-    """rank -> reference; input scales are tuned once."""
-    if isinstance(kernel, Gaussian):
-        scale = tuned_input_scale(kernel, inputs, tuning_rank, trim)
-        return lambda rank: data_mercer_map(kernel, inputs, rank, scale)
-
-    def nystrom(rank: int) -> FeatureMap:
-        points = greedy_inducing_points(kernel, inputs, min(rank, inputs.shape[0]))
-        return NystromMap(kernel, points, jitter=_NYSTROM_JITTER)
-
-    return nystrom
-
-
 def check_certifiable(model: LowRankModel) -> None:
     """Refuse a model that approximates no kernel."""
     if isinstance(model.features, FourierMap) and model.features.learns_frequencies:
@@ -171,59 +140,23 @@ def growing_references(
     where ``insist``.
     """
     check_certifiable(problem.model)
-    inputs = problem.sample(rng)
-    outliers = rank / _RESIDUAL_SHARE / problem.source.n_rows  # rows that inducing points will take care of
-    build = _reference_family(problem.kernel, inputs, max(rank, _TUNING_RANK), outliers)
+    outliers = outlier_share(rank, problem.source.n_rows)
+    maps = ReferenceMaps(problem.kernel, *problem.sample(rng), rank, outliers)
+    before = 0
     while True:
-        points = rank // _RESIDUAL_SHARE if isinstance(problem.kernel, Gaussian) else 0
-        features = build(rank - points)
-        exhausted = rank >= max_rank or features.rank < rank - points
+        points = reserved_points(rank)
+        features = maps.of_rank(rank, points)
+        exhausted = rank >= max_rank or maps.end_at(features, rank)
+        last, grown, before = exhausted and insist, features.rank > before, features.rank
         # a first look at the sample, generous because it is one; then the gap itself
-        glance = 0.25 * problem.source.n_rows * max(mean_gap(features, inputs, outliers), 0.0)
-        if (exhausted and insist) or promising(problem.signal_variance * glance):
-            features, gap = _completed(problem, features, points)
-            if (exhausted and insist) or promising(problem.signal_variance * gap):
+        glance = 0.25 * problem.source.n_rows * maps.gap(features)
+        if last or (grown and promising(problem.signal_variance * glance)):
+            features, gap = completed(features, problem.model, problem.source, problem.engine, points)
+            if last or promising(problem.signal_variance * gap):
                 yield read_reference(problem, features)
         if exhausted:
             return
         rank = min(2 * rank, max_rank)
-
-
-@dataclass(frozen=True, eq=False)
-class _Residuals:
-    """What a map leaves of some rows: the sum of 1 - |psi|^2, and the rows it leaves most of."""
-
-    total: float
-    worst: Tensor  # (k,), decreasing
-    rows: Tensor  # (k, d) transformed inputs
-    keep: int
-
-    def __add__(self, other: _Residuals) -> _Residuals:
-        worst, rows = torch.cat([self.worst, other.worst]), torch.cat([self.rows, other.rows])
-        order = torch.argsort(worst, descending=True, stable=True)[: self.keep]
-        return _Residuals(self.total + other.total, worst[order], rows[order], self.keep)
-
-
-@torch.no_grad()
-def _completed(problem: Problem, features: FeatureMap, points: int) -> tuple[FeatureMap, float]:
-    """The map with up to ``points`` inducing points on the rows it explains least, and (a bound on) its trace gap at
-    unit variance."""
-    keep = max(_POINT_POOL * points, 1)
-
-    def task(chunk: Chunk) -> _Residuals:
-        inputs = problem.model.transform(chunk.X.double())
-        lost = (1.0 - features(inputs).square().sum(1)).clamp_min(0.0)
-        order = torch.argsort(lost, descending=True, stable=True)[:keep]
-        return _Residuals(float(lost.sum()), lost[order], inputs[order], keep)
-
-    left = problem.engine.fold(task, problem.source, features.rank)
-    if not isinstance(features, MercerMap) or points == 0:
-        return features, left.total
-    chosen = residual_points(features, left.rows, points, _WORTH_A_POINT * left.total / problem.source.n_rows)
-    if len(chosen) == 0:
-        return features, left.total
-    gained = float((1.0 - features(chosen).square().sum(1)).clamp_min(0.0).sum())
-    return ResidualMap(features, chosen), max(left.total - gained, 0.0)
 
 
 def certify_through(reference: Reference, rank: int | None = None) -> Certificate:

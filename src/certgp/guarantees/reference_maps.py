@@ -1,0 +1,138 @@
+"""Maps below the kernel for the rows at hand: what references are made of.
+
+Eigenfunctions of the Gaussian kernel cost little and leave less and less of every row, but their number grows fast with
+the dimension. Inducing points chosen greedily from the rows follow the rows wherever they lie, and leave no less than
+their jitter. Which of the two is better is a matter of the data (docs/guarantees.md), so both are built and compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from certgp.data import Chunk, RowSource
+from certgp.engines import Engine
+from certgp.features import (
+    FeatureMap,
+    MercerMap,
+    NystromMap,
+    ResidualMap,
+    data_mercer_map,
+    greedy_inducing_points,
+    mean_gap,
+    residual_points,
+)
+from certgp.features.data_mercer import tuned_input_scale
+from certgp.gp import LowRankModel
+from certgp.kernels import Gaussian, Kernel
+
+_MERCER_ROWS = 2_000  # to tune and choose eigenfunctions on
+_TUNING_RANK = 300
+_JITTER = 1e-8
+_SMALL_GAP = 1e-7  # of a row: inducing points with their jitter would hardly leave less
+_COST_OF_POINTS = 2.0  # reading them takes about twice as long, so they must leave less than half
+_RESIDUAL_SHARE = 8  # at most one in so many features is an inducing point on a row that the others leave most of
+_POINT_POOL = 8  # rows to choose each of them from
+_WORTH_A_POINT = 10.0  # a row must have lost so many times the average
+
+
+def reference_features(kernel: Kernel, inputs: Tensor, rank: int) -> FeatureMap:
+    """A map of this rank below the kernel for these inputs (n, d), all that there are."""
+    return ReferenceMaps(kernel, inputs, inputs, rank).of_rank(rank)
+
+
+def outlier_share(rank: int, n_rows: int) -> float:
+    """The share of the rows that inducing points of a reference of this rank can take care of one by one."""
+    return rank / _RESIDUAL_SHARE / n_rows
+
+
+class ReferenceMaps:
+    """Maps below the kernel at any rank, chosen on some transformed inputs (n, d) and judged by others (the same where
+    they are all there are). ``outliers`` is the share of far-out rows that is not held against them.
+    """
+
+    def __init__(self, kernel: Kernel, choose: Tensor, judge: Tensor, tuning_rank: int, outliers: float = 0.0) -> None:
+        self._kernel, self._choose, self._judge, self._outliers = kernel, choose, judge, outliers
+        if isinstance(kernel, Gaussian):
+            self._few = choose[:: -(-len(choose) // _MERCER_ROWS)]
+            self._scale = tuned_input_scale(kernel, self._few, max(tuning_rank, _TUNING_RANK), outliers)
+
+    def of_rank(self, rank: int, reserved: int = 0) -> FeatureMap:
+        """Inducing points, or eigenfunctions where they leave less: then ``reserved`` fewer than ``rank``, for inducing
+        points on rows far out, of which eigenfunctions take nothing.
+        """
+        if not isinstance(self._kernel, Gaussian):
+            return self._inducing_points(rank)
+        mercer = data_mercer_map(self._kernel, self._few, max(1, rank - reserved), self._scale)
+        left = self.gap(mercer)
+        if left <= _SMALL_GAP:
+            return mercer
+        points = self._inducing_points(rank)
+        return points if _COST_OF_POINTS * (self.gap(points) + points.rounding()) < left else mercer
+
+    def gap(self, features: FeatureMap) -> float:
+        """What a map leaves of a row on average, at unit signal variance, by the rows that judge."""
+        return max(mean_gap(features, self._judge, self._outliers), 0.0)
+
+    def end_at(self, features: FeatureMap, rank: int) -> bool:
+        """Is this, built for ``rank``, the largest map there is? Eigenfunctions never end, points do with the rows."""
+        return not isinstance(self._kernel, Gaussian) and features.rank < rank
+
+    def _inducing_points(self, rank: int) -> NystromMap:
+        points = greedy_inducing_points(self._kernel, self._choose, min(rank, len(self._choose)), tolerance=_JITTER)
+        return NystromMap(self._kernel, points, jitter=_JITTER)
+
+
+def reserved_points(rank: int) -> int:
+    """How many features of a reference may be inducing points on single rows."""
+    return rank // _RESIDUAL_SHARE
+
+
+@torch.no_grad()
+def completed(
+    features: FeatureMap, model: LowRankModel, source: RowSource, engine: Engine, points: int
+) -> tuple[FeatureMap, float]:
+    """The map with up to ``points`` inducing points on the rows of the source that it explains least, and about what is
+    left of all rows, Tr(K - Psi Psi') at unit variance. Points that were chosen last make room for them.
+    """
+    keep = max(_POINT_POOL * points, 1)
+
+    def task(chunk: Chunk) -> _Residuals:
+        inputs = model.transform(chunk.X.double())
+        lost = (1.0 - features(inputs).square().sum(1)).clamp_min(0.0)
+        order = torch.argsort(lost, descending=True, stable=True)[:keep]
+        return _Residuals(float(lost.sum()), lost[order], inputs[order], keep)
+
+    left = engine.fold(task, source, features.rank)
+    chosen = residual_points(features, left.rows, points, _WORTH_A_POINT * left.total / source.n_rows)
+    if len(chosen) == 0:
+        return features, left.total
+    gained = float((1.0 - features(chosen).square().sum(1)).clamp_min(0.0).sum())
+    return _with_points(features, chosen), max(left.total - gained, 0.0)
+
+
+def _with_points(features: FeatureMap, chosen: Tensor) -> FeatureMap:
+    if isinstance(features, MercerMap):
+        return ResidualMap(features, chosen)
+    if not isinstance(features, NystromMap):
+        raise TypeError(f"references are Mercer or Nystrom maps, found {type(features).__name__}")
+    kernel = features.kernel_family(features.log_length_scale.detach().exp())
+    kept = features.inducing_points.detach()[: max(features.rank - len(chosen), 0)]
+    return NystromMap(kernel, torch.cat([kept, chosen]), jitter=features.jitter)
+
+
+@dataclass(frozen=True, eq=False)
+class _Residuals:
+    """What a map leaves of some rows: the sum of 1 - |psi|^2, and the rows it leaves most of."""
+
+    total: float
+    worst: Tensor  # (k,), decreasing
+    rows: Tensor  # (k, d) transformed inputs
+    keep: int
+
+    def __add__(self, other: _Residuals) -> _Residuals:
+        worst, rows = torch.cat([self.worst, other.worst]), torch.cat([self.rows, other.rows])
+        order = torch.argsort(worst, descending=True, stable=True)[: self.keep]
+        return _Residuals(self.total + other.total, worst[order], rows[order], self.keep)
