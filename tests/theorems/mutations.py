@@ -38,9 +38,7 @@ MUTATIONS = [
     Mutation("E1", "certgp.gp.evidence", "gap / (2.0 * noise_variance)", "gap / (4.0 * noise_variance)"),
     Mutation("E2", "certgp.gp.evidence", "quadratic_noise=noise_variance + gap", "quadratic_noise=noise_variance"),
     Mutation("R1", GUARANTEES + "reference", "0.5 * self.trace_gap", "0.4 * self.trace_gap"),
-    Mutation(
-        "P1", GUARANTEES + "pointwise", "sf2, self._noise_variance) + lost", "sf2, self._noise_variance) * 0.0 + lost"
-    ),
+    Mutation("P1", GUARANTEES + "pointwise", "(factor + lost", "(0.0 * factor + lost"),
     Mutation("P1", GUARANTEES + "pointwise", "lost.sqrt() * math.sqrt(tau))", "0.0 * lost)"),
     Mutation(
         "P1",

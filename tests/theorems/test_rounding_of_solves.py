@@ -9,9 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from certgp.gp import LowRankPosterior, Statistics
-from certgp.guarantees import pointwise, pointwise_bounds
+import certgp
+from certgp.data.sources import Chunk, ChunkSource
+from certgp.engines.local import LocalEngine
+from certgp.features import NystromMap
+from certgp.gp import LowRankModel, LowRankPosterior, Statistics
+from certgp.guarantees import ExactSystem, Problem, pointwise, pointwise_bounds, read_reference, reference_features
 from certgp.guarantees.rounding import weights_error
+from certgp.kernels import Gaussian
+from certgp.transforms import Identity
 
 N, RANK, NEW = 40, 4, 5
 
@@ -51,6 +57,7 @@ def test_means_of_ill_conditioned_systems_are_within_their_bounds(collinear, noi
     features, new = unit_features(rng, N, collinear), unit_features(rng, NEW, collinear)
     y = torch.from_numpy(rng.standard_normal(N))
     bounds = pointwise_bounds(Statistics.of(features, y), new, 1.0, noise)
+    assert torch.isfinite(bounds.mean_error).all()
     assert (errors_of_means(bounds.mean, new, rational_weights(features, y, noise)) <= bounds.mean_error).all()
 
 
@@ -71,3 +78,43 @@ def test_weights_that_are_wrong_are_noticed(seed, monkeypatch):
     distance = float(torch.sqrt(off @ (stats.A + noise * torch.eye(RANK, dtype=torch.float64)) @ off))
     assert weights_error(stats, wrong) == pytest.approx(distance, rel=1e-3)
     assert weights_error(stats, right) < 1e-9
+
+
+def test_nothing_to_explain_is_known_exactly_at_any_noise():
+    features = unit_features(np.random.default_rng(0), N, 1e-6)
+    bounds = pointwise_bounds(Statistics.of(features, torch.zeros(N, dtype=torch.float64)), features, 1.0, 1e-13)
+    assert (bounds.mean == 0.0).all()
+    assert (bounds.mean_error == 0.0).all()
+
+
+@pytest.mark.parametrize("noise", [1e-8, 1e-10, 1e-12])
+def test_little_noise_leaves_bounds_on_means_finite(noise):
+    X = np.linspace(-3.0, 3.0, 1_000)[:, None]
+    fixed = {"length_scale": 1.0, "signal_variance": 1.0, "noise_variance": noise, "optimize": False}
+    gp = certgp.SparseGP(30, standardize=False, random_state=0, **fixed).fit(X, np.sin(X[:, 0]))
+    assert np.isfinite(gp.certify(X[:5]).mean_error).all()
+
+
+def test_dual_weights_that_are_wrong_are_noticed(monkeypatch):
+    """P4 with weights that a solve got wrong by one part in a hundred, against the dense mean."""
+    rng = np.random.default_rng(1)
+    X = torch.from_numpy(rng.uniform(-2, 2, (80, 1)))
+    y = torch.from_numpy(np.sin(3.0 * X[:, 0].numpy()) + 0.1 * rng.standard_normal(80))
+    kernel, noise = Gaussian(0.5), 0.1
+    model = LowRankModel(Identity(1), NystromMap(kernel, X[:5]))
+    problem = Problem(model, 1.0, noise, ChunkSource(Chunk(X, y)), LocalEngine())
+    system = ExactSystem(read_reference(problem, reference_features(kernel, X, 80)), X, y)
+    new = torch.linspace(-2.0, 2.0, 9, dtype=torch.float64)[:, None]
+    K = kernel(X, X) + noise * torch.eye(80, dtype=torch.float64)
+    exact = kernel(new, X) @ torch.linalg.solve(K, y)
+    right = system.reference_solution()
+    off = 1.0 + 0.01 * torch.from_numpy(rng.standard_normal(80))
+    solve = ExactSystem._precondition
+    monkeypatch.setattr(ExactSystem, "_precondition", lambda self, v: off * solve(self, v))
+    wrong = system.reference_solution()
+    assert right.residual < 1e-4
+    explained = (1.0 - system.bounds(right, new).variance_lower).clamp_min(0.0).sqrt()
+    for solution in (right, wrong):
+        error = (kernel(new, X) @ solution.weights - exact).abs()
+        assert (error <= explained * solution.residual + 1e-12).all()
+    assert float((kernel(new, X) @ wrong.weights - exact).abs().max()) > 100.0 * right.residual

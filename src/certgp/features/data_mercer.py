@@ -30,7 +30,7 @@ def mean_gap(features: FeatureMap, inputs: Tensor, trim: float = 0.0) -> float:
     ``trim`` leaves out this share of the rows, those that lost most.
     """
     lost = torch.sort(1.0 - features(inputs).square().sum(1)).values
-    return float(lost[: len(lost) - math.ceil(trim * len(lost))].mean())
+    return float(lost[: max(1, len(lost) - math.ceil(trim * len(lost)))].mean())
 
 
 @torch.no_grad()

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from certgp.guarantees.kernel_products import (
-    BLOCK,
     additions_per_entry,
     cross_product,
     kernel_product,
@@ -22,11 +21,12 @@ from certgp.guarantees.kernel_products import (
 )
 from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds, mean_error_factor
 from certgp.guarantees.reference import Reference
-from certgp.guarantees.rounding import accumulation_slack
+from certgp.guarantees.rounding import accumulation_slack, solution_rounding
 from certgp.kernels import Kernel
 
 DEFAULT_MAX_PRODUCTS = 1_000
 SOLVED, OUT_OF_PRODUCTS, AT_ROUNDING = "solved", "out of products", "at rounding"
+_BLOCK = 4_096  # rows of features at a time
 _KEPT_BYTES = 1 << 30
 _SPECTRUM_ROWS = 1_500
 _MARGIN = 0.8  # stop a little below the tolerance: the recomputed residual is slightly larger than the recursive one
@@ -70,9 +70,9 @@ class ExactSystem:
         self.y = y
         with torch.no_grad():
             self.inputs: Tensor = problem.model.transform(inputs)
-        self._pointwise = PointwiseBounds(
-            reference.statistics.scaled(self.signal_variance), self.signal_variance, self.noise, reference.map_rounding
-        )
+        stats = reference.statistics.scaled(self.signal_variance)
+        self._pointwise = PointwiseBounds(stats, self.signal_variance, self.noise, reference.map_rounding)
+        self._relative = solution_rounding(stats, self.noise)
         self._entries = 2.0 * self.kernel.rounding(self.inputs)  # blocks have centres of their own
         fits = 8 * inputs.shape[0] * reference.features.rank <= _KEPT_BYTES
         self._features = self._reference_features(self.inputs) if fits else None
@@ -110,7 +110,7 @@ class ExactSystem:
         while True:
             residual = self.y - self._apply(weights)
             products += 1
-            norm = math.sqrt(max(float(residual @ self._precondition(residual)), 0.0))
+            norm = self._norm(residual)
             rounding = self._rounding(weights)
             ended = _ended(norm, rounding, goal, before, products >= max_products - 1)
             if ended is not None:
@@ -130,7 +130,8 @@ class ExactSystem:
         for N kernel values a row.
         """
         weights = self._precondition(self.y)
-        lost = float(weights.norm()) * mean_error_factor(self.reference.trace_gap, 1.0, self.noise)
+        excess = len(self.y) * self.signal_variance * self.reference.map_rounding
+        lost = float(weights.norm()) * mean_error_factor(self.reference.trace_gap, 1.0, self.noise, excess)
         # a itself is rounded: sqrt(r'(K + s2 I)^-1 r) <= |r| / s of what S_M a leaves of y
         unsolved = float((self.y - self._apply_reference(weights)).norm()) / math.sqrt(self.noise)
         return ExactSolution(weights, lost + unsolved + self._rounding(weights), 0)
@@ -178,6 +179,12 @@ class ExactSystem:
     def _apply(self, v: Tensor) -> Tensor:
         return kernel_product(self.kernel, self.inputs, v[:, None])[:, 0] + self.noise * v
 
+    def _norm(self, residual: Tensor) -> float:
+        """A bound on sqrt(r' S_M^-1 r): what its cancelling terms may hide included, and |r| / s in any case."""
+        most = float(residual @ residual) / self.noise
+        found = max(float(residual @ self._precondition(residual)), 0.0)
+        return math.sqrt(min(most, found + self._relative * most) if math.isfinite(self._relative) else most)
+
     def _apply_reference(self, v: Tensor) -> Tensor:
         """S_M v = Psi Psi'v + s2 v."""
         projected, result = self._projected(v), self.noise * v
@@ -201,8 +208,8 @@ class ExactSystem:
         return total
 
     def _feature_blocks(self) -> Iterable[tuple[slice, Tensor]]:
-        for start in range(0, self.inputs.shape[0], BLOCK):
-            rows = slice(start, start + BLOCK)
+        for start in range(0, self.inputs.shape[0], _BLOCK):
+            rows = slice(start, start + _BLOCK)
             yield rows, self._reference_features(self.inputs[rows]) if self._features is None else self._features[rows]
 
     def _reference_features(self, transformed: Tensor) -> Tensor:
@@ -217,7 +224,7 @@ class ExactSystem:
         n = len(self.y)
         kernel = self.signal_variance * float(weights.abs().sum())
         largest = kernel + float(self.y.abs().max())
-        additions = accumulation_slack(additions_per_entry(n) + self.reference.features.rank, largest)
+        additions = accumulation_slack(additions_per_entry(n, _BLOCK) + self.reference.features.rank, largest)
         return math.sqrt(n / self.noise) * (additions + self._entries * kernel)
 
 

@@ -24,6 +24,7 @@ from certgp.checks import check_choice, check_count, check_fraction, check_posit
 from certgp.errors import InvalidInputError, VacuousBoundWarning, warn_user
 from certgp.guarantees.dense import spectral_error_bound
 from certgp.guarantees.reference_maps import ReferenceMaps
+from certgp.guarantees.rounding import gap_slack
 from certgp.kernels import Gaussian, kernel_from_name
 
 FOURIER_METHODS = ("data", "plain", "literal")
@@ -188,13 +189,13 @@ def _data_dependent(
     n = rows.shape[0]
     family = kernel_from_name(kernel)(scales)
     X = torch.from_numpy(rows)
-    step = -(-n // _SAMPLE_ROWS)  # rows to choose on, and their neighbours to judge by
-    reference = ReferenceMaps(family, X[::step], X[step // 2 :: step], m).of_rank(m)
+    order = torch.from_numpy(np.random.default_rng(0).permutation(n))
+    reference = ReferenceMaps(family, X[order[:_SAMPLE_ROWS]], X[order[-_SAMPLE_ROWS:]], m).of_rank(m)
     with torch.no_grad():
         parts = [reference(X[i : i + _CHUNK]) for i in range(0, n, _CHUNK)]
     gram = torch.stack([part.mT @ part for part in parts]).sum(0)
     values = torch.linalg.eigvalsh(gram).clamp_min(0.0)
-    gap = max(n - float(values.sum()), 0.0) + n * (1e-12 + reference.rounding())
+    gap = max(n - float(gram.diagonal().sum()), 0.0) + gap_slack(n, 1.0, reference.rounding())
     mass = float((values / (values + ratio)).sum()) + gap / ratio
     mass = min(mass, n / ratio)
     plain = _rank(n, "data", mass, min(mass, float(n)), _spectral_error(eps), rho)

@@ -42,12 +42,15 @@ class PointwiseBounds:
         self._statistics = stats
         self._signal_variance, self._noise_variance = signal_variance, noise_variance
         self._tau = certified_gap(stats, signal_variance, map_rounding)
+        self._excess = stats.n * signal_variance * map_rounding
         self._lost_rounding = accumulation_slack(1, signal_variance) + signal_variance * map_rounding
         self._relative = solution_rounding(stats, noise_variance)
         w = self.posterior.weights
         explained = float(w @ (stats.A @ w))
         residual = stats.yty - 2.0 * float(stats.b @ w) + explained
-        residual += accumulation_slack(stats.n, stats.yty + explained)
+        # terms of weights that cancel each other may be far larger than their sum
+        terms = math.sqrt(stats.yty) + math.sqrt(float(stats.A.diagonal().sum())) * float(w.norm())
+        residual += accumulation_slack(stats.n, terms**2)
         self._weights_error = weights_error(stats, self.posterior)
         self.residual_norm = (math.sqrt(max(residual, 0.0)) + self._weights_error) / noise_variance  # |a|
 
@@ -57,7 +60,8 @@ class PointwiseBounds:
         lost = (sf2 - features.square().sum(1)).clamp_min(0.0) + self._lost_rounding
         variance = self.posterior.variance(features)
         # lost * tau underflows where targets of 1e-85 are not standardised
-        error = self.residual_norm * (mean_error_factor(tau, sf2, self._noise_variance) + lost.sqrt() * math.sqrt(tau))
+        factor = mean_error_factor(tau, sf2, self._noise_variance, self._excess)
+        error = self.residual_norm * (factor + lost.sqrt() * math.sqrt(tau))
         error = error + self._mean_rounding(features, variance)
         upper = variance + (lost.sqrt() + self._c_norm(features, variance) * math.sqrt(tau)).square()
         rounding, relative = accumulation_slack(1, sf2), self._relative
@@ -67,10 +71,13 @@ class PointwiseBounds:
 
     def _mean_rounding(self, features: Tensor, variance: Tensor) -> Tensor:
         """How far phi'w as computed may be from phi'C^-1 b: by the weights, and by the product itself."""
-        deviation = (variance / self._noise_variance).sqrt() * math.sqrt(1.0 + self._relative)
-        solve: Tensor = (deviation * self._weights_error).nan_to_num(nan=math.inf)
-        product: Tensor = features.norm(dim=1) * float(self.posterior.weights.norm())
-        return solve + features.shape[1] * UNIT_ROUNDOFF * product
+        size: Tensor = features.norm(dim=1)
+        deviation = size / math.sqrt(self._noise_variance)  # sqrt(phi'C^-1 phi) in any case
+        if math.isfinite(self._relative):
+            found = (variance / self._noise_variance).sqrt() * math.sqrt(1.0 + self._relative)
+            deviation = torch.minimum(deviation, found)
+        product = features.shape[1] * UNIT_ROUNDOFF * float(self.posterior.weights.norm())
+        return deviation * self._weights_error + size * product
 
     def _c_norm(self, features: Tensor, variance: Tensor) -> Tensor:
         """|c| = sqrt(phi' C^-1 A C^-1 phi), and what its own rounding may hide: rho sqrt(v / s2)."""
@@ -79,9 +86,12 @@ class PointwiseBounds:
         return norm + self._relative * (variance / self._noise_variance).sqrt()
 
 
-def mean_error_factor(tau: float, signal_variance: float, noise_variance: float) -> float:
-    """sf tau / sqrt(tau + s2): how much of |a| the rows' trace gap lets through to any mean."""
-    return math.sqrt(signal_variance) * (tau / math.sqrt(tau + noise_variance))  # the other product may underflow
+def mean_error_factor(tau: float, signal_variance: float, noise_variance: float, excess: float = 0.0) -> float:
+    """sf [tau / sqrt(tau + s2) + excess / s]: how much of |a| the rows' trace gap lets through to any mean, and how
+    much features that rounding may have brought above the kernel, by at most ``excess`` in the norm of K.
+    """
+    share = tau / math.sqrt(tau + noise_variance) + excess / math.sqrt(noise_variance)
+    return math.sqrt(signal_variance) * share  # the other product may underflow
 
 
 def pointwise_bounds(

@@ -49,7 +49,7 @@ class Problem:
         inputs: Tensor = self.model.transform(self.source.sample(_CHOICE_ROWS + _JUDGE_ROWS, rng).X).detach()
         if len(inputs) == self.source.n_rows:
             return inputs, inputs
-        inputs = inputs[torch.from_numpy(rng.permutation(len(inputs)))]
+        inputs = inputs[torch.from_numpy(rng.permutation(len(inputs)))]  # a sample is in the order of the rows
         return inputs[:_CHOICE_ROWS], inputs[_CHOICE_ROWS:]
 
 
@@ -142,17 +142,18 @@ def growing_references(
     check_certifiable(problem.model)
     outliers = outlier_share(rank, problem.source.n_rows)
     maps = ReferenceMaps(problem.kernel, *problem.sample(rng), rank, outliers)
-    before = 0
+    before, read = 0, False
     while True:
-        points = reserved_points(rank)
-        features = maps.of_rank(rank, points)
-        exhausted = rank >= max_rank or maps.end_at(features, rank)
-        last, grown, before = exhausted and insist, features.rank > before, features.rank
+        features = maps.of_rank(rank, reserved_points(rank))
+        exhausted = rank >= max_rank or maps.is_largest(features, rank)
+        grown, before = features.rank > before, features.rank
+        last = exhausted and insist and (grown or not read)
         # a first look at the sample, generous because it is one; then the gap itself
         glance = 0.25 * problem.source.n_rows * maps.gap(features)
         if last or (grown and promising(problem.signal_variance * glance)):
-            features, gap = completed(features, problem.model, problem.source, problem.engine, points)
+            features, gap = completed(features, problem.model, problem.source, problem.engine, rank)
             if last or promising(problem.signal_variance * gap):
+                read = True
                 yield read_reference(problem, features)
         if exhausted:
             return

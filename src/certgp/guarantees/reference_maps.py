@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -34,6 +35,7 @@ _JITTER = 1e-8
 _SMALL_GAP = 1e-7  # of a row: inducing points with their jitter would hardly leave less
 _COST_OF_POINTS = 2.0  # reading them takes about twice as long, so they must leave less than half
 _RESIDUAL_SHARE = 8  # at most one in so many features is an inducing point on a row that the others leave most of
+_MOST_OUTLIERS = 0.1  # of the rows
 _POINT_POOL = 8  # rows to choose each of them from
 _WORTH_A_POINT = 10.0  # a row must have lost so many times the average
 
@@ -45,7 +47,7 @@ def reference_features(kernel: Kernel, inputs: Tensor, rank: int) -> FeatureMap:
 
 def outlier_share(rank: int, n_rows: int) -> float:
     """The share of the rows that inducing points of a reference of this rank can take care of one by one."""
-    return rank / _RESIDUAL_SHARE / n_rows
+    return min(rank / _RESIDUAL_SHARE / n_rows, _MOST_OUTLIERS)
 
 
 class ReferenceMaps:
@@ -56,16 +58,17 @@ class ReferenceMaps:
     def __init__(self, kernel: Kernel, choose: Tensor, judge: Tensor, tuning_rank: int, outliers: float = 0.0) -> None:
         self._kernel, self._choose, self._judge, self._outliers = kernel, choose, judge, outliers
         if isinstance(kernel, Gaussian):
-            self._few = choose[:: -(-len(choose) // _MERCER_ROWS)]
+            mixed = torch.from_numpy(np.random.default_rng(0).permutation(len(choose)))
+            self._few = choose[mixed[:_MERCER_ROWS]]
             self._scale = tuned_input_scale(kernel, self._few, max(tuning_rank, _TUNING_RANK), outliers)
 
     def of_rank(self, rank: int, reserved: int = 0) -> FeatureMap:
-        """Inducing points, or eigenfunctions where they leave less: then ``reserved`` fewer than ``rank``, for inducing
-        points on rows far out, of which eigenfunctions take nothing.
+        """Eigenfunctions, or inducing points where they leave much less. Of eigenfunctions ``reserved`` fewer than
+        ``rank``: room for inducing points on rows far out, of which eigenfunctions take nothing.
         """
         if not isinstance(self._kernel, Gaussian):
             return self._inducing_points(rank)
-        mercer = data_mercer_map(self._kernel, self._few, max(1, rank - reserved), self._scale)
+        mercer = data_mercer_map(self._kernel, self._few, rank - reserved, self._scale)
         left = self.gap(mercer)
         if left <= _SMALL_GAP:
             return mercer
@@ -76,7 +79,7 @@ class ReferenceMaps:
         """What a map leaves of a row on average, at unit signal variance, by the rows that judge."""
         return max(mean_gap(features, self._judge, self._outliers), 0.0)
 
-    def end_at(self, features: FeatureMap, rank: int) -> bool:
+    def is_largest(self, features: FeatureMap, rank: int) -> bool:
         """Is this, built for ``rank``, the largest map there is? Eigenfunctions never end, points do with the rows."""
         return not isinstance(self._kernel, Gaussian) and features.rank < rank
 
@@ -92,35 +95,41 @@ def reserved_points(rank: int) -> int:
 
 @torch.no_grad()
 def completed(
-    features: FeatureMap, model: LowRankModel, source: RowSource, engine: Engine, points: int
+    features: FeatureMap, model: LowRankModel, source: RowSource, engine: Engine, rank: int
 ) -> tuple[FeatureMap, float]:
-    """The map with up to ``points`` inducing points on the rows of the source that it explains least, and about what is
-    left of all rows, Tr(K - Psi Psi') at unit variance. Points that were chosen last make room for them.
+    """The map, built for ``rank``, with inducing points on the rows of the source that it explains least, and a bound
+    (but for jitter) on what is left of all rows, Tr(K - Psi Psi') at unit variance.
+
+    At most ``reserved_points(rank)`` of them; of a map of inducing points the last ones make room.
     """
+    points = reserved_points(rank)
     keep = max(_POINT_POOL * points, 1)
+    base = features.leading(min(features.rank, rank - points))
 
     def task(chunk: Chunk) -> _Residuals:
         inputs = model.transform(chunk.X.double())
-        lost = (1.0 - features(inputs).square().sum(1)).clamp_min(0.0)
+        lost = (1.0 - base(inputs).square().sum(1)).clamp_min(0.0)
         order = torch.argsort(lost, descending=True, stable=True)[:keep]
         return _Residuals(float(lost.sum()), lost[order], inputs[order], keep)
 
-    left = engine.fold(task, source, features.rank)
-    chosen = residual_points(features, left.rows, points, _WORTH_A_POINT * left.total / source.n_rows)
+    left = engine.fold(task, source, base.rank)
+    chosen = residual_points(base, left.rows, points, _WORTH_A_POINT * left.total / source.n_rows)
     if len(chosen) == 0:
         return features, left.total
-    gained = float((1.0 - features(chosen).square().sum(1)).clamp_min(0.0).sum())
-    return _with_points(features, chosen), max(left.total - gained, 0.0)
+    gained = float((1.0 - base(chosen).square().sum(1)).clamp_min(0.0).sum())
+    return _with_points(features, base.rank, chosen, rank), max(left.total - gained, 0.0)
 
 
-def _with_points(features: FeatureMap, chosen: Tensor) -> FeatureMap:
+def _with_points(features: FeatureMap, kept: int, chosen: Tensor, rank: int) -> FeatureMap:
+    """The first ``kept`` features, the chosen points, and of the other features as many as ``rank`` leaves room for."""
     if isinstance(features, MercerMap):
         return ResidualMap(features, chosen)
     if not isinstance(features, NystromMap):
         raise TypeError(f"references are Mercer or Nystrom maps, found {type(features).__name__}")
     kernel = features.kernel_family(features.log_length_scale.detach().exp())
-    kept = features.inducing_points.detach()[: max(features.rank - len(chosen), 0)]
-    return NystromMap(kernel, torch.cat([kept, chosen]), jitter=features.jitter)
+    points = features.inducing_points.detach()
+    others = points[kept : max(rank - len(chosen), kept)]
+    return NystromMap(kernel, torch.cat([points[:kept], chosen, others]), jitter=features.jitter)
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,10 +67,12 @@ def weights_error(stats: Statistics, posterior: LowRankPosterior) -> float:
     w, s2 = posterior.weights, posterior.noise_variance
     trace, size = float(stats.A.diagonal().sum()), float(w.norm())
     residual = stats.b - stats.A @ w - s2 * w
-    found = float(solve_lower(posterior.factor, residual[:, None]).norm())
+    found, relative = float(residual.norm()) / math.sqrt(s2), solution_rounding(stats, s2)  # C >= s2 I in any case
+    if math.isfinite(relative):
+        found = min(found, float(solve_lower(posterior.factor, residual).norm()) * (1.0 + relative))
     lost = accumulation_slack(stats.n, trace * size + math.sqrt(trace) * math.sqrt(stats.yty))
     lost += (stats.rank + 3) * UNIT_ROUNDOFF * ((trace + s2) * size + float(stats.b.norm()))
-    return found * (1.0 + solution_rounding(stats, s2)) + lost / math.sqrt(s2)
+    return found + lost / math.sqrt(s2)
 
 
 def divergence_rounding(n: int, rank: int, signal_variance: float, noise_variance: float) -> float:
