@@ -108,14 +108,16 @@ def completed(
 
     def task(chunk: Chunk) -> _Residuals:
         inputs = model.transform(chunk.X.double())
-        lost = (1.0 - base(inputs).square().sum(1)).clamp_min(0.0)
+        explained = features(inputs).square()
+        lost = (1.0 - explained[:, : base.rank].sum(1)).clamp_min(0.0)  # leading points have the leading features
+        whole = (1.0 - explained.sum(1)).clamp_min(0.0)
         order = torch.argsort(lost, descending=True, stable=True)[:keep]
-        return _Residuals(float(lost.sum()), lost[order], inputs[order], keep)
+        return _Residuals(float(whole.sum()), float(lost.sum()), lost[order], inputs[order], keep)
 
-    left = engine.fold(task, source, base.rank)
+    left = engine.fold(task, source, features.rank)
     chosen = residual_points(base, left.rows, points, _WORTH_A_POINT * left.total / source.n_rows)
     if len(chosen) == 0:
-        return features, left.total
+        return features, left.whole
     gained = float((1.0 - base(chosen).square().sum(1)).clamp_min(0.0).sum())
     return _with_points(features, base.rank, chosen, rank), max(left.total - gained, 0.0)
 
@@ -134,8 +136,11 @@ def _with_points(features: FeatureMap, kept: int, chosen: Tensor, rank: int) -> 
 
 @dataclass(frozen=True, eq=False)
 class _Residuals:
-    """What a map leaves of some rows: the sum of 1 - |psi|^2, and the rows it leaves most of."""
+    """What a map leaves of some rows, the sum of 1 - |psi|^2: as a whole, and its leading features; and the rows of
+    which these leave most.
+    """
 
+    whole: float
     total: float
     worst: Tensor  # (k,), decreasing
     rows: Tensor  # (k, d) transformed inputs
@@ -144,4 +149,5 @@ class _Residuals:
     def __add__(self, other: _Residuals) -> _Residuals:
         worst, rows = torch.cat([self.worst, other.worst]), torch.cat([self.rows, other.rows])
         order = torch.argsort(worst, descending=True, stable=True)[: self.keep]
-        return _Residuals(self.total + other.total, worst[order], rows[order], self.keep)
+        whole, total = self.whole + other.whole, self.total + other.total
+        return _Residuals(whole, total, worst[order], rows[order], self.keep)
