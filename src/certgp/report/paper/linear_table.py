@@ -118,7 +118,8 @@ def _mark_clipped(axes: Axes, clipped: Mapping[int, Sequence[tuple[float, str]]]
         f"r = {rank}: {', '.join(f'{value:.2f}' for value, _ in sorted(clipped[rank]))}" for rank in sorted(clipped)
     ]
     text = "\n".join(lines)
-    axes.text(1.0, 1.0, text, fontsize=SMALL - 2, transform=axes.transAxes, ha="right", va="top")
+    behind = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0}
+    axes.text(1.0, 1.0, text, fontsize=SMALL - 2, transform=axes.transAxes, ha="right", va="top", bbox=behind)
 
 
 def _legend(rows: Sequence[Row], any_clipped: bool) -> list[Line2D]:
