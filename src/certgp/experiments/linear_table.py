@@ -171,7 +171,7 @@ _TRAINING: dict[str, Callable[[Settings, Split], _Trained]] = {
 
 def _table(metric: str, title: str) -> Experiment:
     few = f"{', '.join(_LARGE)} has two splits, and rank 200 and 300 in our own variant only"
-    left_out = f"{few}, since each takes an hour of processor time; the variants have fewer splits above rank 100"
+    left_out = f"{few}, since each takes an hour of processor time; the paper's protocol has two splits above rank 100"
     return Experiment(f"table-{metric}", title, linear_cells, compute_cell, partial(linear_rows, metric), left_out)
 
 

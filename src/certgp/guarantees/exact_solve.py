@@ -21,7 +21,7 @@ from certgp.guarantees.kernel_products import (
 )
 from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds, mean_error_factor
 from certgp.guarantees.reference import Reference
-from certgp.guarantees.rounding import accumulation_slack, solution_rounding
+from certgp.guarantees.rounding import accumulation_slack
 from certgp.kernels import Kernel
 
 DEFAULT_MAX_PRODUCTS = 1_000
@@ -72,7 +72,6 @@ class ExactSystem:
             self.inputs: Tensor = problem.model.transform(inputs)
         stats = reference.statistics.scaled(self.signal_variance)
         self._pointwise = PointwiseBounds(stats, self.signal_variance, self.noise, reference.map_rounding)
-        self._relative = solution_rounding(stats, self.noise)
         self._entries = 2.0 * self.kernel.rounding(self.inputs)  # blocks have centres of their own
         fits = 8 * inputs.shape[0] * reference.features.rank <= _KEPT_BYTES
         self._features = self._reference_features(self.inputs) if fits else None
@@ -130,8 +129,8 @@ class ExactSystem:
         for N kernel values a row.
         """
         weights = self._precondition(self.y)
-        excess = len(self.y) * self.signal_variance * self.reference.map_rounding
-        lost = float(weights.norm()) * mean_error_factor(self.reference.trace_gap, 1.0, self.noise, excess)
+        factor = mean_error_factor(self.reference.trace_gap, 1.0, self.noise, self._pointwise.excess)
+        lost = float(weights.norm()) * factor
         # a itself is rounded: sqrt(r'(K + s2 I)^-1 r) <= |r| / s of what S_M a leaves of y
         unsolved = float((self.y - self._apply_reference(weights)).norm()) / math.sqrt(self.noise)
         return ExactSolution(weights, lost + unsolved + self._rounding(weights), 0)
@@ -183,7 +182,8 @@ class ExactSystem:
         """A bound on sqrt(r' S_M^-1 r): what its cancelling terms may hide included, and |r| / s in any case."""
         most = float(residual @ residual) / self.noise
         found = max(float(residual @ self._precondition(residual)), 0.0)
-        return math.sqrt(min(most, found + self._relative * most) if math.isfinite(self._relative) else most)
+        relative = self._pointwise.relative
+        return math.sqrt(min(most, found + relative * most) if math.isfinite(relative) else most)
 
     def _apply_reference(self, v: Tensor) -> Tensor:
         """S_M v = Psi Psi'v + s2 v."""

@@ -42,9 +42,9 @@ class PointwiseBounds:
         self._statistics = stats
         self._signal_variance, self._noise_variance = signal_variance, noise_variance
         self._tau = certified_gap(stats, signal_variance, map_rounding)
-        self._excess = stats.n * signal_variance * map_rounding
+        self.excess = stats.n * signal_variance * map_rounding  # of Phi Phi' over K, by rounding, at most
         self._lost_rounding = accumulation_slack(1, signal_variance) + signal_variance * map_rounding
-        self._relative = solution_rounding(stats, noise_variance)
+        self.relative = solution_rounding(stats, noise_variance)  # of quadratic forms in C^-1
         w = self.posterior.weights
         explained = float(w @ (stats.A @ w))
         residual = stats.yty - 2.0 * float(stats.b @ w) + explained
@@ -60,11 +60,11 @@ class PointwiseBounds:
         lost = (sf2 - features.square().sum(1)).clamp_min(0.0) + self._lost_rounding
         variance = self.posterior.variance(features)
         # lost * tau underflows where targets of 1e-85 are not standardised
-        factor = mean_error_factor(tau, sf2, self._noise_variance, self._excess)
+        factor = mean_error_factor(tau, sf2, self._noise_variance, self.excess)
         error = self.residual_norm * (factor + lost.sqrt() * math.sqrt(tau))
         error = error + self._mean_rounding(features, variance)
         upper = variance + (lost.sqrt() + self._c_norm(features, variance) * math.sqrt(tau)).square()
-        rounding, relative = accumulation_slack(1, sf2), self._relative
+        rounding, relative = accumulation_slack(1, sf2), self.relative
         upper = (upper * (1.0 + relative) + rounding).nan_to_num(nan=sf2).clamp_max(sf2)
         lower = (variance * (1.0 - min(relative, 1.0)) - rounding).clamp_min(0.0)
         return PredictionBounds(self.posterior.mean(features), error, lower, upper)
@@ -73,8 +73,8 @@ class PointwiseBounds:
         """How far phi'w as computed may be from phi'C^-1 b: by the weights, and by the product itself."""
         size: Tensor = features.norm(dim=1)
         deviation = size / math.sqrt(self._noise_variance)  # sqrt(phi'C^-1 phi) in any case
-        if math.isfinite(self._relative):
-            found = (variance / self._noise_variance).sqrt() * math.sqrt(1.0 + self._relative)
+        if math.isfinite(self.relative):
+            found = (variance / self._noise_variance).sqrt() * math.sqrt(1.0 + self.relative)
             deviation = torch.minimum(deviation, found)
         product = features.shape[1] * UNIT_ROUNDOFF * float(self.posterior.weights.norm())
         return deviation * self._weights_error + size * product
@@ -83,7 +83,7 @@ class PointwiseBounds:
         """|c| = sqrt(phi' C^-1 A C^-1 phi), and what its own rounding may hide: rho sqrt(v / s2)."""
         solved = torch.cholesky_solve(features.mT, self.posterior.factor)
         norm = (solved * (self._statistics.A @ solved)).sum(0).clamp_min(0.0).sqrt()
-        return norm + self._relative * (variance / self._noise_variance).sqrt()
+        return norm + self.relative * (variance / self._noise_variance).sqrt()
 
 
 def mean_error_factor(tau: float, signal_variance: float, noise_variance: float, excess: float = 0.0) -> float:

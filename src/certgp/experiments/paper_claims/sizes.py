@@ -12,8 +12,8 @@ from certgp.experiments.published import published_sensitivity, rank_of_size
 from certgp.experiments.results import Results, chosen_rows, number, paired, rows_of
 
 Size = tuple[int, int]  # embedding dimension d and size m, as ``rank_of_size`` takes them
-# the paper's choice for all data sets: d and rank. Its grid ends at d = 3, so 3 stands in for DFGP's 4.
 _TIMING_NOISE = 0.05  # relative, of one run
+# the paper's choice for all data sets: d and rank. Its grid ends at d = 3, so 3 stands in for DFGP's 4.
 _USED = {"DMGP": (1, 15), "DFGP": (4, 40)}
 
 
