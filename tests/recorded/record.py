@@ -1,0 +1,49 @@
+"""Fit every recorded case again: ``python tests/recorded/record.py`` compares, ``--write`` makes the record anew."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+
+from cases import CASES, MODELS, RECORD, differences, fitted, plain, predictions, rows, statements
+
+
+def record(name: str, write_model: bool) -> dict[str, object]:
+    _, n, columns = CASES[name]
+    model = fitted(name)
+    said = {"predictions": predictions(model, columns)}
+    if write_model:
+        options = {"include_training_data": True} if "exact" in name else {}
+        model.save(MODELS / f"{name}.model", **options)
+    return plain(said | statements(model, columns, rows(n, columns)))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--tolerance", type=float, default=1e-9)
+    parser.add_argument("names", nargs="*", default=[])
+    arguments = parser.parse_args()
+    known = {} if arguments.write else json.loads(RECORD.read_text())
+    found, bad = {}, 0
+    MODELS.mkdir(exist_ok=True)
+    for name in arguments.names or CASES:
+        started = time.perf_counter()
+        found[name] = record(name, arguments.write)
+        gaps = [] if arguments.write else list(differences(found[name], known[name], name, arguments.tolerance))
+        bad += bool(gaps)
+        print(
+            f"{'DIFFERS' if gaps else 'ok     '} {name} ({time.perf_counter() - started:.1f} s)",
+            *gaps,
+            sep="\n    ",
+            flush=True,
+        )
+    if arguments.write:
+        RECORD.write_text(json.dumps(found) + "\n")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
