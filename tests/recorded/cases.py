@@ -38,8 +38,12 @@ _KEPT: Values = {"optimize": False, "length_scale": 1.5, "signal_variance": 4.0,
 
 # name -> (constructor, number of rows, number of columns)
 KEPT: dict[str, tuple[Build, int, int]] = {
-    "kept-mercer": (lambda: certgp.MercerGP(12, projection=None, **_KEPT), 150, 2),
-    "kept-mercer-box": (lambda: certgp.MercerGP(9, projection=None, index_set="box", input_scale=2.0, **_KEPT), 150, 2),
+    "kept-mercer": (lambda: certgp.MercerGP(12, projection=None, random_state=0, **_KEPT), 150, 2),
+    "kept-mercer-box": (
+        lambda: certgp.MercerGP(9, projection=None, index_set="box", input_scale=2.0, random_state=0, **_KEPT),
+        150,
+        2,
+    ),
     "kept-projection": (lambda: certgp.MercerGP(12, projection=2, random_state=0, **_KEPT), 150, 6),
     "kept-fourier": (lambda: certgp.FourierGP(12, random_state=0, **_KEPT), 150, 2),
     "kept-fourier-leverage": (lambda: certgp.FourierGP(12, sampling="leverage", random_state=0, **_KEPT), 150, 2),
