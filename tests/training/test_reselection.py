@@ -12,7 +12,7 @@ from certgp.features import FeatureMap, MercerMap, NystromMap
 from certgp.gp import LowRankModel
 from certgp.kernels import Gaussian
 from certgp.training import selection as selection_module
-from certgp.training.selection import reselect_indices
+from certgp.training.full_batch.selection import reselect_indices
 from certgp.transforms import Identity
 from helpers import objective_value, random_inputs, random_target
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from certgp.checks import check_count, check_fraction, check_positive, check_reference_rank
 from certgp.data import ArraySource
+from certgp.engines.folds import fold_feature_statistics
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.row_bounds import (
     Confirm,
@@ -41,7 +42,6 @@ from certgp.guarantees import (
 )
 from certgp.guarantees.pointwise import mean_error_factor
 from certgp.guarantees.statistical import DEFAULT_PROBES
-from certgp.training.objective import fold_feature_statistics
 from certgp.transforms import Identity
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from certgp.data import RowSource
 from certgp.engines import LocalEngine, side_by_side, spare_workers
+from certgp.engines.folds import fold_feature_statistics
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.automatic_rank import AUTOMATIC, fit_with_automatic_rank
 from certgp.estimators.deep_member import Member, MemberFit
@@ -35,11 +36,10 @@ from certgp.gp import LowRankProcess, MixtureProcess
 from certgp.guarantees import Certificate, RankCurve
 from certgp.training import Callback, History, OptimisationResult
 from certgp.training.checkpoint import Checkpoint
-from certgp.training.minibatch import MinibatchSettings, train_minibatches
-from certgp.training.objective import fold_feature_statistics
+from certgp.training.mini_batch.evidence import EvidenceTask, JointModel
+from certgp.training.mini_batch.squared_error import Regression, SquaredErrorTask
+from certgp.training.mini_batch.steps import MinibatchSettings, train_minibatches
 from certgp.training.progress import ProgressBar
-from certgp.training.squared_error import Regression, SquaredErrorTask
-from certgp.training.stochastic import EvidenceTask, JointModel
 from certgp.transforms import check_network
 
 TRAININGS = ("running", "full", "paper")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from certgp.data import ArraySource, RowSource, SubsetSource
+from certgp.engines.folds import fold_feature_statistics
 from certgp.errors import ConvergenceWarning, warn_user
 from certgp.estimators.base import unoptimised
 from certgp.estimators.fingerprint import fingerprint
@@ -23,9 +24,8 @@ from certgp.estimators.validation import DTYPES, StartingValues, check_engine, s
 from certgp.gp import LowRankModel, LowRankProcess
 from certgp.training import EvaluationLog, OptimisationResult, Stage
 from certgp.training.checkpoint import Checkpoint
-from certgp.training.embedding import raw_outputs
-from certgp.training.objective import fold_feature_statistics
-from certgp.training.stochastic import JointModel, finish
+from certgp.training.mini_batch.embedding import raw_outputs
+from certgp.training.mini_batch.evidence import JointModel, finish
 from certgp.transforms import Network, TanhNetwork
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from certgp.data import ArraySource, Chunk, ChunkSource
+from certgp.engines.folds import fold_feature_statistics
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.automatic_rank import AUTOMATIC
 from certgp.estimators.base import GPRegressor, unoptimised
@@ -42,7 +43,6 @@ from certgp.training import (
     EvaluationLog,
     OptimisationResult,
 )
-from certgp.training.objective import fold_feature_statistics
 from certgp.transforms import Clip, Identity
 
 _CHECKPOINT_SEED = 0

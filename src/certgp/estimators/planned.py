@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from certgp.checks import check_positive
 from certgp.data import ArraySource, Chunk, ChunkSource, RowSource
+from certgp.engines.folds import fold_feature_statistics
 from certgp.errors import ConvergenceWarning, InvalidInputError, warn_user
 from certgp.estimators.automatic_rank import AUTOMATIC, fit_with_automatic_rank
 from certgp.estimators.base import unoptimised
@@ -43,7 +44,6 @@ from certgp.training import (
     run_stages,
     try_candidates,
 )
-from certgp.training.objective import fold_feature_statistics
 
 _START_ROWS = 2_000
 _WARM_ROWS = 4_000  # twice as many above 40,000 rows

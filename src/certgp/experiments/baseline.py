@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from certgp.data import Standardiser
 from certgp.estimators.validation import check_fraction, checked_inputs, checked_rows, generator
 from certgp.gp.mixture import mixture_log_density, mixture_moments, mixture_quantiles
-from certgp.training.minibatch import rate_factor
+from certgp.training.mini_batch.steps import rate_factor
 
 Array = NDArray[np.float64]
 

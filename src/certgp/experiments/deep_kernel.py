@@ -14,8 +14,8 @@ from certgp.estimators.validation import check_count
 from certgp.experiments.baseline import Baseline
 from certgp.experiments.gpytorch_library import gpytorch, without_deprecations
 from certgp.gp.calibration import gaussian_nlpd
-from certgp.training.minibatch import MinibatchSettings, rate_factor, train_minibatches
-from certgp.training.squared_error import Regression, SquaredErrorTask
+from certgp.training.mini_batch.squared_error import Regression, SquaredErrorTask
+from certgp.training.mini_batch.steps import MinibatchSettings, rate_factor, train_minibatches
 from certgp.transforms import TanhNetwork
 
 _HELD_OUT = 0.1

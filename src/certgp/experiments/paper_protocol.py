@@ -35,6 +35,7 @@ from torch import Tensor
 
 from certgp.data import Chunk, ChunkSource
 from certgp.engines import LocalEngine
+from certgp.engines.folds import fold_feature_statistics
 from certgp.errors import InvalidInputError
 from certgp.experiments.splits import Array
 from certgp.features import FourierMap, MercerMap, NystromMap
@@ -46,7 +47,6 @@ from certgp.kernels import Gaussian
 from certgp.training.adam import Adam, descend
 from certgp.training.coordinates import SoftplusCoordinates, TiedParameters, are_logarithms
 from certgp.training.joint import JointObjective
-from certgp.training.objective import fold_feature_statistics
 from certgp.transforms import Identity, Projection, input_moments
 
 EPOCHS = 300

@@ -38,9 +38,9 @@ from certgp.features.spectral import iid_design
 from certgp.gp.calibration import gaussian_nlpd
 from certgp.training import Callback, OptimisationResult
 from certgp.training.checkpoint import Checkpoint
-from certgp.training.minibatch import MinibatchSettings, train_minibatches
-from certgp.training.squared_error import Regression, SquaredErrorTask
-from certgp.training.stochastic import JointModel
+from certgp.training.mini_batch.evidence import JointModel
+from certgp.training.mini_batch.squared_error import Regression, SquaredErrorTask
+from certgp.training.mini_batch.steps import MinibatchSettings, train_minibatches
 from certgp.transforms import TanhNetwork
 
 Array = NDArray[np.float64]

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from certgp.errors import NotPositiveDefiniteError
-from certgp.training.history import Callback, History, Iteration
-from certgp.training.lbfgs import OptimisationResult
-from certgp.training.objective import Objective
+from certgp.training.full_batch.objective import Objective
+from certgp.training.history import Callback, History, Iteration, OptimisationResult
 from certgp.training.parameters import Array
 
 _BETAS = (0.9, 0.999)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from certgp.training.objective import Objective
+from certgp.training.full_batch.objective import Objective
 from certgp.training.parameters import Array
 
 

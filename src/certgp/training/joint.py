@@ -10,7 +10,7 @@ from certgp.data import RowSource
 from certgp.engines import Engine
 from certgp.gp import LowRankModel, Statistics, evidence_gradient
 from certgp.gp.evidence import EvidenceGradient
-from certgp.training.objective import FoldedObjective
+from certgp.training.full_batch.objective import FoldedObjective
 from certgp.training.parameters import Array
 
 _VARIANCES = ("log_signal_variance", "log_noise_variance")

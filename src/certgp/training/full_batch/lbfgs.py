@@ -4,34 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from certgp.errors import NotPositiveDefiniteError
 from certgp.training.evaluation_log import EvaluationLog
-from certgp.training.history import Callback, History, Iteration
-from certgp.training.objective import Objective
+from certgp.training.full_batch.objective import Objective
+from certgp.training.history import Callback, History, Iteration, OptimisationResult
 from certgp.training.parameters import Array
 
 _SMALL_GRADIENT = 1e-2  # per row and unit of a log parameter: where no better point is found, this much is called flat
 _WINDOW = 5  # iterations that must gain little on average: a single short step is no sign of an optimum
 _NOTHING = 1e-3  # of the tolerance: a single iteration that gains less than this ends the run too
 _FAILED_VALUE = 1e10  # a point that cannot be evaluated: worse than any other, so the line search turns back
-
-
-@dataclass(frozen=True, eq=False)
-class OptimisationResult:
-    """Where the optimiser ended and why."""
-
-    parameters: Array
-    value: float
-    n_iter: int
-    converged: bool
-    reason: str
-    stopped: bool  # by a callback
-    history: History
 
 
 class _Recorder:

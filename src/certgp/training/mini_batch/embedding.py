@@ -13,8 +13,8 @@ from certgp.engines import LocalEngine
 from certgp.features import FeatureMap
 from certgp.gp import LowRankModel, NoiseRatioBounds, Profile
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
-from certgp.training.lbfgs import minimise
-from certgp.training.objective import LowRankObjective
+from certgp.training.full_batch.lbfgs import minimise
+from certgp.training.full_batch.objective import LowRankObjective
 from certgp.transforms import Identity, Network
 
 _BLOCK_ROWS = 65_536  # the network itself takes smaller ones

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from certgp.engines import Engine
 from certgp.gp import LowRankModel, NoiseRatioBounds
 from certgp.training.evaluation_log import EvaluationLog
-from certgp.training.history import Callback
-from certgp.training.lbfgs import OptimisationResult
-from certgp.training.schedule import Stage, run_stages
+from certgp.training.full_batch.stages import Stage, run_stages
+from certgp.training.history import Callback, OptimisationResult
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from certgp.data import RowSource
 from certgp.engines import Engine
 from certgp.gp import LowRankModel, NoiseRatioBounds
 from certgp.training.evaluation_log import EvaluationLog
-from certgp.training.history import Callback, History
-from certgp.training.lbfgs import OptimisationResult, minimise
-from certgp.training.objective import LowRankObjective
+from certgp.training.full_batch.lbfgs import minimise
+from certgp.training.full_batch.objective import LowRankObjective
+from certgp.training.history import Callback, History, OptimisationResult
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from certgp.data import Chunk, RowSource
 from certgp.engines import Engine, one_thread_below, sum_over
+from certgp.engines.folds import fold_feature_statistics, fold_statistics
 from certgp.gp import LowRankModel, NoiseRatioBounds, Statistics
 from certgp.gp.exact import ExactProfile, profile_exact_evidence
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS, Profile, profile_evidence
@@ -288,25 +289,3 @@ class ExactObjective(Objective):
         (by_scale,) = torch.autograd.grad(R, [self.module.log_length_scale], p.by_correlation)
         gradient = np.append(by_scale.numpy(), p.by_log_ratio)
         return p.value / self.rows.y.shape[0], gradient / self.rows.y.shape[0]
-
-
-def fold_statistics(model: LowRankModel, source: RowSource, engine: Engine) -> Statistics:
-    """Fold 1: statistics of the raw basis over all chunks."""
-
-    @torch.no_grad()
-    def task(chunk: Chunk) -> Statistics:
-        return Statistics.of(model.basis(chunk.X), chunk.y)
-
-    return engine.fold(task, source, model.width)
-
-
-def fold_feature_statistics(model: LowRankModel, source: RowSource, engine: Engine) -> Statistics:
-    """Statistics of the features themselves: for Nystrom more accurate than mixing the raw ones, at one more solve a
-    chunk.
-    """
-
-    @torch.no_grad()
-    def task(chunk: Chunk) -> Statistics:
-        return Statistics.of(model(chunk.X), chunk.y)
-
-    return engine.fold(task, source, model.width)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from certgp.data import RowSource
-from certgp.training.minibatch import MinibatchTask, TrainedModule
+from certgp.training.mini_batch.steps import MinibatchTask, TrainedModule
 
 _BLOCK_ROWS = 4096
 

@@ -12,7 +12,7 @@ from certgp.data import RowSource
 from certgp.engines import Engine
 from certgp.features import MercerMap
 from certgp.gp import LowRankModel, NoiseRatioBounds
-from certgp.training.objective import ExactObjective, LowRankObjective
+from certgp.training.full_batch.objective import ExactObjective, LowRankObjective
 
 FACTORS = (1.0, 0.5, 2.0, 0.25, 4.0, 0.125, 8.0)  # the first wins ties
 

@@ -18,8 +18,7 @@ from torch import Tensor, nn
 from certgp.engines import one_thread_below
 from certgp.errors import NotPositiveDefiniteError
 from certgp.training.checkpoint import Checkpoint
-from certgp.training.history import Callback, History, Iteration
-from certgp.training.lbfgs import OptimisationResult
+from certgp.training.history import Callback, History, Iteration, OptimisationResult
 
 _WARM_UP = 0.1  # of all steps
 _FINAL_RATE = 0.01  # of the learning rate, at the end of the cosine

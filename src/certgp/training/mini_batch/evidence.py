@@ -22,13 +22,13 @@ from torch import Tensor, nn
 
 from certgp.data import Chunk, ChunkSource, RowSource
 from certgp.engines import LocalEngine
+from certgp.engines.folds import fold_feature_statistics
 from certgp.features import FeatureMap, MercerMap
 from certgp.gp import LowRankModel, LowRankProcess, Statistics, evidence_gradient, feature_cotangent, noise_scale
 from certgp.gp.calibration import gaussian_nlpd
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
-from certgp.training.embedding import fit_head, head_model, raw_outputs
-from certgp.training.minibatch import MinibatchTask, TrainedModule
-from certgp.training.objective import fold_feature_statistics
+from certgp.training.mini_batch.embedding import fit_head, head_model, raw_outputs
+from certgp.training.mini_batch.steps import MinibatchTask, TrainedModule
 from certgp.transforms import Network
 
 STATISTICS = ("running", "batch")

@@ -7,9 +7,9 @@ import torch
 
 from certgp.data import ChunkSource, RowSource
 from certgp.engines import Engine, one_thread_below
+from certgp.engines.folds import fold_feature_statistics, fold_statistics
 from certgp.features import MercerMap, NystromMap, optimal_indices
 from certgp.gp import BasisPool, LowRankModel, NoiseRatioBounds, Profile, greedy_selection, profile_evidence
-from certgp.training.objective import fold_feature_statistics, fold_statistics
 
 _POOL_ROWS = 10_000
 _POOL_FACTOR = {"elbo": 3, "marginal": 10}  # pool size in multiples of the rank (measured: docs/benchmarks.md)
