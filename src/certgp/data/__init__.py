@@ -18,7 +18,16 @@ if TYPE_CHECKING:
         local_dataset,
         missing_dataset,
     )
-    from certgp.data.sources import ArraySource, Chunk, ChunkSource, RowSource, SubsetSource
+    from certgp.data.sources import (
+        ArraySource,
+        Chunk,
+        ChunkSource,
+        RowSource,
+        SubsetSource,
+        TypedSource,
+        count_distinct_rows,
+        target_is_constant,
+    )
     from certgp.data.standardise import Standardiser
     from certgp.data.tables import Table, read_table, write_table
 
@@ -32,6 +41,8 @@ _MODULES = {
     "Standardiser": "standardise",
     "SubsetSource": "sources",
     "Table": "tables",
+    "TypedSource": "sources",
+    "count_distinct_rows": "sources",
     "data_directory": "registry",
     "dataset_info": "registry",
     "dataset_names": "registry",
@@ -42,6 +53,7 @@ _MODULES = {
     "local_dataset": "registry",
     "missing_dataset": "registry",
     "read_table": "tables",
+    "target_is_constant": "sources",
     "write_table": "tables",
 }
 
@@ -54,6 +66,8 @@ __all__ = [
     "Standardiser",
     "SubsetSource",
     "Table",
+    "TypedSource",
+    "count_distinct_rows",
     "data_directory",
     "dataset_info",
     "dataset_names",
@@ -64,6 +78,7 @@ __all__ = [
     "local_dataset",
     "missing_dataset",
     "read_table",
+    "target_is_constant",
     "write_table",
 ]
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from certgp.data.standardise import Standardiser
 
+_LOOK_ROWS = 4_096
 CACHE_BYTES = 1 << 30  # standardised copies below this size are made once instead of at every pass
 
 
@@ -149,6 +150,45 @@ class SubsetSource(RowsByPosition):
     def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
         """The rows at these positions of the subset."""
         return self._source.take(self._positions[rows])
+
+
+class TypedSource(RowsByPosition):
+    """The rows of another source in another floating-point type."""
+
+    def __init__(self, source: RowSource, dtype: torch.dtype) -> None:
+        self._source, self._dtype = source, dtype
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._source.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """Number of input columns."""
+        return self._source.n_columns
+
+    def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
+        """The rows at these positions."""
+        chunk = self._source.take(rows)
+        return Chunk(chunk.X.to(self._dtype), chunk.y.to(self._dtype))
+
+
+def target_is_constant(source: RowSource) -> bool:
+    """Does y never vary? Reads no further than to the first row that differs, chunk by chunk."""
+    first = source.take(slice(0, 1)).y
+    return all(bool((chunk.y == first).all()) for chunk in source.chunks(_LOOK_ROWS))
+
+
+def count_distinct_rows(source: RowSource, enough: int) -> int:
+    """Number of distinct rows, counted only up to ``enough``."""
+    seen: set[bytes] = set()
+    for chunk in source.chunks(_LOOK_ROWS):
+        block = np.ascontiguousarray(chunk.X.numpy()) + 0.0  # -0.0 equals 0.0
+        seen.update(map(bytes, block.view(np.uint8).reshape(len(block), -1)))
+        if len(seen) >= enough:
+            return enough
+    return len(seen)
 
 
 def _picked(rows: Chunk, positions: slice | NDArray[np.int64]) -> Chunk:

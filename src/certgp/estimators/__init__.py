@@ -1,4 +1,4 @@
-"""scikit-learn estimators: validate, convert, assemble."""
+"""scikit-learn estimators: parameters, validation, and the model that a recipe trains."""
 
 from certgp.estimators.auto import AutoGP
 from certgp.estimators.base import GPRegressor

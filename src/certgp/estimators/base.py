@@ -1,12 +1,16 @@
-"""What all estimators share: the scikit-learn contract around a fitted process."""
+"""What all estimators share: the scikit-learn contract around a fitted model."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -14,50 +18,64 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
-from certgp.data import Standardiser
-from certgp.engines.local import default_chunk_rows
-from certgp.errors import InvalidInputError
+from certgp.checks import check_count, check_flag, check_fraction, numbers
+from certgp.data import ArraySource, RowSource, Standardiser
+from certgp.errors import InvalidInputError, NotCertifiableError
+from certgp.estimators.fingerprint import fingerprint
+from certgp.estimators.fitting import Fitting, input_range
 from certgp.estimators.validation import (
-    check_count,
-    check_flag,
-    check_fraction,
+    check_engine,
     check_magnitudes,
+    check_row_pair,
     checked_inputs,
     checked_rows,
-    generator,
-    numbers,
+    new_generator,
     warn_about_constants,
     warn_about_extrapolation,
 )
-from certgp.gp import Box, GaussianProcess, mixture_log_density, mixture_moments, mixture_quantiles, noise_scale
-from certgp.gp.process import check_dense
+from certgp.gp import mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.guarantees import Certificate, RankCurve
-from certgp.kernels import Kernel
-from certgp.training import Callback, History, OptimisationResult
+from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK, Request, certify
+from certgp.guarantees.prediction_bounds import Confirm
+from certgp.guarantees.rank_curve import rank_curve_of
+from certgp.guarantees.statistical import DEFAULT_PROBES
+from certgp.methods import registered_name
+from certgp.models import FittedModel
+from certgp.training import Callback, OptimisationResult
+from certgp.training.evaluation_log import FitCheckpoint
+from certgp.training.recipes import AUTOMATIC, DTYPES, Fit, Settings, Trainer
 
 Array = NDArray[np.float64]
-_CALIBRATION_SHARE = 0.1  # of the rows
-_FEWEST_CALIBRATION_ROWS = 10
+Rows = NDArray[np.floating]
+ESTIMATORS: dict[str, type[GPRegressor]] = {}
+_CHECKPOINT_SEED = 0
 
 
 class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     """Gaussian-process regression in the units of the data given.
 
-    Subclasses say how a process is fitted (``_fit_process``), extended (``_extend_process``) and described; everything
-    here is the same for all of them: validation, standardisation, prediction in bounded memory.
+    A subclass declares its parameters as a dataclass and says what trains it (``trainer``). Everything else is here:
+    validation, standardisation, prediction in bounded memory, certificates, files.
     """
 
-    _process: GaussianProcess
-    _standardiser: Standardiser
-    _range: tuple[Array, Array]  # least and largest training input per column, in the user's units
     standardize: bool
-    calibrate: bool = False
+    calibrate: bool
     random_state: Any
     verbose: int
     callbacks: Sequence[Callback] | None
-    _calibrates_itself: ClassVar[bool] = False  # does ``_fit_process`` hold rows back of its own accord?
+    target_name_: str | None = None  # of the table behind the fit, where it had names
+    table_: Any = None  # its layout
+    _model: FittedModel | None = None
+    _fitting: Fitting | None = None  # only while a fit goes on
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        ESTIMATORS[registered_name(cls)] = cls
+
+    @abstractmethod
+    def trainer(self, settings: Settings) -> Trainer:
+        """What trains this model; making it refuses parameters that cannot work."""
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn hyper-parameters from all rows and condition on them. X (N, D), y (N,)."""
@@ -70,60 +88,46 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             raise
 
     def _fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        self._check_flags()
         self._check_parameters()
-        for of_an_earlier_table in ("target_name_", "table_"):
-            self.__dict__.pop(of_an_earlier_table, None)
+        self.target_name_ = self.table_ = None
         rows, target = checked_rows(self, X, y, ensure_min_samples=2)
-        check_magnitudes(rows, target, getattr(self, "feature_names_in_", None))
-        warn_about_constants(rows, target, getattr(self, "feature_names_in_", None), self.standardize)
-        fitted = Standardiser.fit(rows, target)
-        unscaled = Standardiser.identity(rows.shape[1], fitted.ignored)
-        self._standardiser = fitted if self.standardize else unscaled
-        self._range = _range(rows)
-        own = not self.calibrate or self._calibrates_itself
-        self._process, outcome = (self._fit_process if own else self._fit_calibrated)(rows, target)
-        self._box_in()
-        self._publish(outcome)
+        check_magnitudes(rows, target, self._column_names())
+        warn_about_constants(rows, target, self._column_names(), self.standardize)
+        self._fitting = self._prepare(rows, target)
+        self._publish(*self._fitting.run(self.calibrate))
+        self._fitting = None
         return self
 
-    def _box_in(self) -> None:
-        """Tell the process the range of the training inputs."""
-        lower, upper = (torch.from_numpy(self._standardiser.inputs(end[None])[0]) for end in self._range)
-        for member in self._process.members:
-            member.box = Box(lower, upper)
-
-    def _fit_calibrated(
-        self, X: NDArray[np.floating], y: NDArray[np.floating]
-    ) -> tuple[GaussianProcess, OptimisationResult]:
-        """Fit nine tenths of the rows, scale the predictive noise to suit the last tenth, condition on these too."""
-        order = generator(self.random_state).permutation(len(X))
-        count = round(_CALIBRATION_SHARE * len(X))
-        if count < _FEWEST_CALIBRATION_ROWS:
-            raise InvalidInputError(
-                f"calibrate=True holds back a tenth of the rows and needs at least {_FEWEST_CALIBRATION_ROWS} there, "
-                f"but {len(X)} rows give {count}; use calibrate=False or more rows"
-            )
-        held_out, learned = np.sort(order[:count]), np.sort(order[count:])
-        self._process, outcome = self._fit_process(X[learned], y[learned])
-        self.rank_ = self._rank()
-        (mean,), (variance,) = self._member_moments(X[held_out])
-        noise = self._process.noise_variance * self._standardiser.y_scale**2
-        self._process.noise_scale = noise_scale(y[held_out].astype(np.float64), mean, variance, noise)
-        return self._extend_process(X[held_out], y[held_out]), outcome
+    def _prepare(self, rows: Rows, target: Rows) -> Fitting:
+        moments = Standardiser.fit(rows, target)
+        standardiser = moments if self.standardize else Standardiser.identity(rows.shape[1], moments.ignored)
+        settings = self._settings(standardiser, partial(fingerprint, self, rows, target))
+        source = ArraySource(rows, target, standardiser, DTYPES[settings.dtype])
+        return Fitting(rows, target, settings, source, self.trainer(settings), self._new_generator)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Condition on further rows; hyper-parameters, features and standardisation stay. The first call is ``fit``."""
-        if not hasattr(self, "_process"):
+        if self._model is None:
             return self.fit(X, y)
         rows, target = checked_rows(self, X, y, reset=False)
-        self._process = self._extend_process(rows, target)
-        (lower, upper), (more_lower, more_upper) = self._range, _range(rows)
-        self._range = (np.minimum(lower, more_lower), np.maximum(upper, more_upper))
-        self._box_in()
-        self.rank_ = self._rank()
-        self.log_marginal_likelihood_ = self.log_marginal_likelihood()
+        more, engine = self._source(self._model, rows, target), self._engine()
+        self._model = model = self._model.extended(more, *input_range(rows), engine)
+        self.rank_, self.log_marginal_likelihood_ = model.process.rank, model.log_evidence()
         return self
+
+    def so_far(self) -> Self:
+        """In a callback: the model that this fit would return if it stopped now, while it goes on.
+
+        For scores on other rows along the way; costs one pass over the training rows.
+        """
+        process = None if self._fitting is None else self._fitting.trainer.process_so_far()
+        if process is None or self._fitting is None:
+            raise InvalidInputError("so_far() is for callbacks, while a fit runs; afterwards use the model itself")
+        outcome = replace(OptimisationResult.none(), converged=False, reason="the fit was still running")
+        model, fitting = copy(self), self._fitting
+        model._fitting = None
+        model._publish(fitting.model(process), Fit(process, outcome))
+        return model
 
     def predict(
         self, X: ArrayLike, return_std: bool = False, return_cov: bool = False, include_noise: bool = True
@@ -136,11 +140,11 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             raise InvalidInputError(
                 "return_std and return_cov cannot both be asked for; the covariance holds the variances"
             )
-        rows = self._validated(X)
+        model, rows = self._fitted(), self._load_inputs(X)
         if return_cov:
-            return self._mean_and_covariance(rows, include_noise)
-        means, variances = self._member_moments(rows)
-        mean, variance = mixture_moments(means, variances + self._member_noise() if include_noise else variances)
+            return model.mean_and_covariance(rows, include_noise)
+        means, variances = model.member_moments(rows)
+        mean, variance = mixture_moments(means, variances + model.member_noise() if include_noise else variances)
         return (mean, np.sqrt(variance)) if return_std else mean
 
     def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike) -> Array:
@@ -148,8 +152,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         levels = np.atleast_1d(numbers("quantiles", quantiles, "lie strictly between 0 and 1"))
         if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
             raise InvalidInputError(f"quantiles must lie strictly between 0 and 1, found {quantiles!r}")
-        means, variances = self._member_moments(self._validated(X))
-        return mixture_quantiles(means, variances + self._member_noise(), levels)
+        model = self._fitted()
+        means, variances = model.member_moments(self._load_inputs(X))
+        return mixture_quantiles(means, variances + model.member_noise(), levels)
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends, each (n,), of the central interval that holds a new y with probability ``coverage``."""
@@ -160,155 +165,209 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0, include_noise: bool = True) -> Array:
         """Joint draws at the rows of X: (n, n_samples)."""
         check_count("n_samples", n_samples)
-        rows = self._validated(X)
+        model, rows = self._fitted(), self._load_inputs(X)
         source = torch.Generator().manual_seed(int(check_random_state(random_state).randint(2**31 - 1)))
-        draw = self._process.sample_observations if include_noise else self._process.sample
-        return self._standardiser.mean_to_user(draw(self._tensor(rows), n_samples, source).numpy())
+        return model.sample(rows, n_samples, source, include_noise)
 
     def nlpd(self, X: ArrayLike, y: ArrayLike) -> float:
         """Mean negative log predictive density of y (n,) at X (n, D), in the units of y; lower is better."""
-        check_is_fitted(self)
+        model = self._fitted()
         rows, target = checked_rows(self, X, y, reset=False)
-        means, variances = self._member_moments(rows)
-        return -float(np.mean(mixture_log_density(target.astype(np.float64), means, variances + self._member_noise())))
+        means, variances = model.member_moments(rows)
+        return -float(np.mean(mixture_log_density(target.astype(np.float64), means, variances + model.member_noise())))
 
     def log_marginal_likelihood(self) -> float:
         """Log density of the training targets under the fitted model, in the units of y."""
-        check_is_fitted(self)
-        return self._user_evidence(self._log_evidence())
+        return self._fitted().log_evidence()
 
-    @abstractmethod
-    def certify(self, X: ArrayLike | None = None) -> Certificate:
-        """How far this model is from the exact GP with the same hyper-parameters, with proof."""
+    def certify(
+        self,
+        X: ArrayLike | None = None,
+        *,
+        reference_rank: int | None = None,
+        tol: float | None = None,
+        max_reference_rank: int = DEFAULT_MAX_REFERENCE_RANK,
+        delta: float | None = None,
+        probes: int = DEFAULT_PROBES,
+        exact_solve: bool | Confirm = False,
+        rows: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> Certificate:
+        """How far this model is from the exact GP with the same hyper-parameters, with proof.
 
-    @abstractmethod
-    def rank_curve(self) -> RankCurve:
-        """Log evidence, and where it exists the guarantee, for every rank up to the fitted one."""
+        Parameters
+        ----------
+        X : rows to predict; ``mean_error``, ``variance_lower`` and ``variance_upper`` then bound every prediction
+        reference_rank : certify through a reference of this many features, from both sides. Without it, features that
+            are dominated by the kernel (Mercer, Nystrom) certify themselves from their statistics, and others take a
+            reference that doubles until its half-width is 1 % of the divergence
+        tol : double the reference until the half-width of the KL divergence per row, or with X the error of the exact
+            means in the units of y, is at most this
+        max_reference_rank : where the doubling ends
+        delta : where the rigorous interval of the KL divergence stays too wide, tighten it with ``probes`` random
+            products by the exact kernel matrix, O(N^2); the statement then holds with probability 1 - delta
+        exact_solve : where the reference is too weak for ``tol``, compute the exact means by conjugate gradients with
+            streamed products by the exact kernel matrix, O(N^2) each. The cost is estimated first: True prints it to
+            stderr and goes on, a function of the ``CostEstimate`` decides by returning True or False
+        rows : the training rows (X, y), needed after loading from a file for everything but the saved certificate;
+            they are checked against what the model was conditioned on
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to one file without its training data; ``certgp.load`` reads it."""
+        Without arguments the best certificate that is known is returned: a saved or earlier one, where it is tighter.
+        Behind a projection or a network it speaks of the exact GP on their outputs. An exact GP is its own truth.
+        """
+        model = self._fitted()
+        request = Request(reference_rank, tol, max_reference_rank, delta, probes, exact_solve)
+        known, plain = model.certificate, X is None and request.plain
+        if plain and rows is None and known is not None and model.rows is None:
+            return known
+        new = None if X is None else self._load_inputs(X)
+        if not model.in_float64:
+            raise NotCertifiableError(
+                "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
+            )
+        read = partial(self._training_source, model, rows)
+        found = certify(
+            model.process,
+            model.standardiser,
+            new,
+            read,
+            request,
+            self._engine(),
+            self._new_generator,
+            check_rows=rows is not None,
+        )
+        if plain and known is not None and known.kl.upper <= found.kl.upper:
+            return known
+        if found.confidence == 1.0 and (known is None or found.kl.upper < known.kl.upper):
+            self._model = replace(model, certificate=found.without_rows())
+        return found
+
+    def rank_curve(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> RankCurve:
+        """Log evidence and guarantee for every rank up to the fitted one, at the fitted hyper-parameters.
+
+        With validation rows X (n, D), y (n,) also their mean negative log predictive density at every rank.
+        """
+        model = self._fitted()
+        if (X is None) != (y is None):
+            raise InvalidInputError("rank_curve takes validation rows as X and y together; one of them is missing")
+        validation = None
+        if X is not None and y is not None:
+            rows, target = checked_rows(self, X, y, reset=False)
+            validation = model.tensor(rows), torch.from_numpy(model.standardiser.target(target))
+        curve = rank_curve_of(model.process, validation, model.in_float64)
+        shift, log_unit = model.evidence_shift, math.log(model.standardiser.y_scale)
+        elbo = None if curve.elbo is None else curve.elbo + shift
+        nlpd = None if curve.nlpd is None else curve.nlpd + log_unit
+        return replace(curve, log_evidence=curve.log_evidence + shift, elbo=elbo, nlpd=nlpd)
+
+    def save(self, path: str | Path, include_training_data: bool = False) -> None:
+        """Write the fitted model to one file; ``certgp.load`` reads it.
+
+        The file holds no training rows, unless the model cannot predict without them (an exact GP): then they must be
+        allowed into it.
+        """
         from certgp.estimators.persistence import save
 
-        check_is_fitted(self)
-        save(self, Path(path))
+        model = self._fitted()
+        if model.process.holds_rows and not include_training_data:
+            raise InvalidInputError(
+                "an exact GP cannot predict without its training rows, and model files hold none by default; "
+                "call save(path, include_training_data=True) to write them, or fit a low-rank model"
+            )
+        save(self, model, Path(path))
 
-    def _check_flags(self) -> None:
-        """Refuse anything but True and False for parameters that are one of them by default."""
+    def _check_parameters(self) -> None:
+        """Refuse parameters that cannot work, before the data are looked at: making a trainer checks them."""
         for name, parameter in signature(type(self)).parameters.items():
             if isinstance(parameter.default, bool):
-                check_flag(name, getattr(self, name))
+                check_flag(name, self.get_params(deep=False)[name])
+        self.trainer(self._settings(Standardiser.identity(0)))
 
-    @abstractmethod
-    def _check_parameters(self) -> None:
-        """Refuse parameters that cannot work, before the data are looked at."""
+    def _settings(
+        self, standardiser: Standardiser, fingerprint_of: Callable[[object], str] = lambda seed: ""
+    ) -> Settings:
+        """What this estimator's parameters say to whatever trains it."""
+        parameters, seed = self.get_params(deep=False), self._seed()
+        path, automatic = parameters.get("checkpoint"), parameters.get("rank") == AUTOMATIC
+        checkpoint = None if path is None else FitCheckpoint(Path(path), fingerprint_of(seed), automatic)
+        blank = Settings(
+            standardiser=standardiser,
+            new_generator=partial(new_generator, seed),
+            checkpoint=checkpoint,
+            engine=self._engine(),
+        )
+        return blank.with_parameters(parameters)
 
-    @abstractmethod
-    def _fit_process(
-        self, X: NDArray[np.floating], y: NDArray[np.floating]
-    ) -> tuple[GaussianProcess, OptimisationResult]:
-        """Fit to validated rows in the user's units."""
+    def _engine(self) -> Any:
+        return check_engine(self.get_params(deep=False).get("engine", "local"))
 
-    @abstractmethod
-    def _extend_process(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> GaussianProcess:
-        """Condition the fitted process on further rows."""
+    def _new_generator(self) -> np.random.Generator:
+        return new_generator(self.random_state)
 
-    @abstractmethod
-    def _kernel_in_user_units(self) -> Kernel:
-        """The fitted kernel in the units of the data."""
+    def _seed(self) -> Any:
+        """The random state, fixed for the whole fit where a checkpoint must be able to repeat it."""
+        if self.get_params(deep=False).get("checkpoint") is None or isinstance(self.random_state, (int, np.integer)):
+            return self.random_state
+        if self.random_state is None:
+            return _CHECKPOINT_SEED
+        raise InvalidInputError(
+            f"checkpoint needs random_state to be a whole number or None, found {self.random_state!r}: a resumed fit "
+            "draws the same subsamples again"
+        )
 
-    @abstractmethod
-    def _log_evidence(self) -> float:
-        """Log evidence of the standardised targets."""
-
-    def _user_evidence(self, standardised: float) -> float:
-        """A log density of the training targets in the units of y."""
-        return standardised - self._n_rows() * float(np.log(self._standardiser.y_scale))
-
-    @abstractmethod
-    def _n_rows(self) -> int:
-        """Number of rows conditioned on."""
-
-    @abstractmethod
-    def _rank(self) -> int:
-        """Rank of the fitted process."""
-
-    def _publish(self, outcome: OptimisationResult) -> None:
+    def _publish(self, model: FittedModel, fit: Fit) -> None:
         """Set the fitted attributes, all in the user's units."""
-        self.kernel_ = self._kernel_in_user_units()
-        self.noise_variance_ = self._process.noise_variance * self._standardiser.y_scale**2
-        self.noise_scale_ = self._process.noise_scale
-        self.rank_ = self._rank()
-        self.n_iter_ = max(1, outcome.n_iter)
-        self.converged_ = outcome.converged
-        self.stop_reason_ = outcome.reason
-        self.history_ = outcome.history
-        self.log_marginal_likelihood_ = self.log_marginal_likelihood()
+        self.hold(model)
+        self.noise_variance_ = model.noise_variance
+        self.noise_scale_ = model.process.noise_scale
+        self.rank_ = model.process.rank
+        self.n_iter_ = max(1, fit.outcome.n_iter)
+        self.converged_ = fit.outcome.converged
+        self.stop_reason_ = fit.outcome.reason
+        self.history_ = fit.outcome.history
+        self.log_marginal_likelihood_ = model.log_evidence()
+        self.trials_ = fit.trials
+        if fit.method is not None:
+            self.method_, self.choice_ = fit.method, fit.choice
 
-    def _validated(self, X: ArrayLike) -> NDArray[np.floating]:
+    def hold(self, model: FittedModel) -> None:
+        """Predict with this model from now on; for whatever fits or loads one."""
+        self._model = model
+        self.kernel_ = model.kernel
+
+    def _fitted(self) -> FittedModel:
+        """The fitted model, or scikit-learn's error."""
         check_is_fitted(self)
-        rows = checked_inputs(self, X)
-        warn_about_extrapolation(rows, *self._range, getattr(self, "feature_names_in_", None))
+        if self._model is None:
+            raise InvalidInputError("this estimator has no fitted model; call fit first")
+        return self._model
+
+    def _column_names(self) -> NDArray[np.object_] | None:
+        return vars(self).get("feature_names_in_")
+
+    def _load_inputs(self, X: ArrayLike) -> Rows:
+        """Rows to predict (n, D), checked; those outside the training range are announced."""
+        model, rows = self._fitted(), checked_inputs(self, X)
+        warn_about_extrapolation(rows, model.lower, model.upper, self._column_names(), model.process.returns_to_prior)
         return rows
 
-    def _tensor(self, rows: NDArray[np.floating]) -> Tensor:
-        return torch.from_numpy(self._standardiser.inputs(rows))
+    def _source(self, model: FittedModel, X: Rows, y: Rows) -> ArraySource:
+        return ArraySource(X, y, model.standardiser, torch.float64 if model.in_float64 else torch.float32)
 
-    def _moments(self, rows: NDArray[np.floating]) -> tuple[Array, Array]:
-        """Latent mean and variance (n,) in the user's units."""
-        return mixture_moments(*self._member_moments(rows))
-
-    def _member_moments(self, rows: NDArray[np.floating]) -> tuple[Array, Array]:
-        """Latent means and variances of the mixture's members, each (m, n), in the user's units, chunk by chunk."""
-        members = self._process.members
-        means, variances = np.empty((len(members), len(rows))), np.empty((len(members), len(rows)))
-        for part in _slices(len(rows), default_chunk_rows(self.rank_)):
-            X = self._tensor(rows[part])
-            for i, member in enumerate(members):
-                mean, variance = member.moments(X)
-                means[i, part], variances[i, part] = mean.numpy(), variance.numpy()
-        return self._standardiser.mean_to_user(means), self._standardiser.variance_to_user(variances)
-
-    def _member_noise(self) -> Array:
-        """Variance of a new observation around f, per member (m, 1), in the user's units."""
-        noise = np.array([[member.predictive_noise] for member in self._process.members])
-        return self._standardiser.variance_to_user(noise)
-
-    def _mean_and_covariance(self, rows: NDArray[np.floating], include_noise: bool) -> tuple[Array, Array]:
-        check_dense(len(rows), "Ask for return_std=True or predict fewer rows at a time.")
-        X = self._tensor(rows)
-        covariance = self._process.covariance(X)
-        covariance = 0.5 * (
-            covariance + covariance.mT
-        )  # products are symmetric to the last bit on some processors only
-        if include_noise:
-            covariance.diagonal().add_(self._process.predictive_noise)
-        mean, _ = self._moments(rows)
-        return mean, self._standardiser.variance_to_user(covariance.numpy())
-
-    def _observers(self) -> list[Callback]:
-        """The user's callbacks, and a printing one where ``verbose`` asks for it."""
-        return [*(self.callbacks or ()), *([_print_iteration] if self.verbose else [])]
-
-
-def _range(rows: NDArray[np.floating]) -> tuple[Array, Array]:
-    """Least and largest number of each column (D,), a hundredth of the range further out: files hold no data."""
-    lower, upper = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
-    margin = 0.01 * (upper - lower)
-    return lower - margin, upper + margin
-
-
-def _slices(n: int, size: int) -> Iterator[slice]:
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
-
-
-def _print_iteration(record: Any) -> None:
-    print(
-        f"iteration {record.iteration:4d}  objective/row {record.value:10.6f}  "
-        f"|gradient| {record.gradient_norm:9.2e}  rank {record.rank}  {record.seconds:7.1f} s"
-    )
-
-
-def unoptimised(value: float = float("nan")) -> OptimisationResult:
-    """The outcome of a fit that kept the hyper-parameters it was given."""
-    reason = "the hyper-parameters were kept as given (optimize=False or a constant target)"
-    return OptimisationResult(np.zeros(0), value, 0, True, reason, False, History())
+    def _training_source(self, model: FittedModel, rows: tuple[ArrayLike, ArrayLike] | None) -> RowSource:
+        """The rows that the model was conditioned on: those given, or those of the fit."""
+        if rows is not None:
+            X, y = checked_rows(self, *check_row_pair(rows), reset=False)
+        elif model.rows is not None:
+            X, y = model.rows
+        else:
+            raise NotCertifiableError(
+                "this certificate reads the training rows again, and a model that was loaded, unpickled, copied deeply "
+                "or extended by partial_fit does not have them: certify(rows=(X, y)) in Python, --train FILE on the "
+                "command line"
+            )
+        if len(X) != model.process.n_rows:
+            raise InvalidInputError(
+                f"rows has {len(X)} rows but the model was conditioned on {model.process.n_rows}; pass those given to "
+                "fit"
+            )
+        return self._source(model, X, y)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,31 +15,17 @@ from certgp.checks import check_choice as check_choice
 from certgp.checks import check_count as check_count
 from certgp.checks import check_flag as check_flag
 from certgp.checks import check_fraction as check_fraction
-from certgp.checks import check_positive, check_positives
 from certgp.checks import numbers as numbers
 from certgp.checks import one_number as one_number
-from certgp.data import Standardiser
 from certgp.engines import Engine, LocalEngine
-from certgp.errors import ConstantDataWarning, ExtrapolationWarning, InvalidInputError, RankWarning, warn_user
+from certgp.errors import ConstantDataWarning, ExtrapolationWarning, InvalidInputError, warn_user
 from certgp.estimators.columns import column_names, refuse_dates
-from certgp.features.transformers import check_rank
-from certgp.kernels import Kernel, kernel_from_name
 
 OBJECTIVES = ("marginal", "elbo")
 VARIANCES = ("dtc", "lowrank")
 DTYPES = {"float64": torch.float64, "float32": torch.float32, "mixed": torch.float64}  # of passes over all rows
 _DEFAULT_NOISE_RATIO = 0.1
 _FLOATS = [np.float64, np.float32]
-
-
-def check_minorising(name: str, value: object, wanted: str, choices: Sequence[str], model: str) -> str:
-    """A choice that needs Phi Phi' <= K is refused for maps that do not prove it."""
-    if check_choice(name, value, choices) == wanted:
-        raise InvalidInputError(
-            f"{name}={wanted!r} needs features below the kernel (Phi Phi' <= K), which {model} does not have; "
-            f"use {name}={next(c for c in choices if c != wanted)!r}"
-        )
-    return str(value)
 
 
 def check_engine(engine: object) -> Engine:
@@ -53,7 +37,7 @@ def check_engine(engine: object) -> Engine:
     return engine  # type: ignore[return-value]
 
 
-def generator(random_state: Any) -> np.random.Generator:
+def new_generator(random_state: Any) -> np.random.Generator:
     """A NumPy generator from what scikit-learn calls a random state."""
     return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
@@ -128,6 +112,7 @@ def warn_about_extrapolation(
     lower: NDArray[np.float64],
     upper: NDArray[np.float64],
     names: NDArray[np.object_] | None,
+    returns_to_prior: bool,
 ) -> None:
     """Count the rows of X (n, D) that lie well outside the range [lower, upper] of the training inputs, and say where.
 
@@ -140,9 +125,12 @@ def warn_about_extrapolation(
         columns = np.flatnonzero(outside.any(axis=0))
         labels = [str(names[j]) if names is not None else str(j) for j in columns[:10]]
         more = ", ..." if len(columns) > 10 else ""
+        there = (
+            "fall back towards the prior there" if returns_to_prior else "are extrapolations there and may be far off"
+        )
         warn_user(
             f"{count} of {len(X)} row(s) lie outside the range of the training inputs by more than a tenth of it, in "
-            f"column(s) {', '.join(labels)}{more}; predictions fall back towards the prior there",
+            f"column(s) {', '.join(labels)}{more}; predictions {there}",
             ExtrapolationWarning,
         )
 
@@ -164,83 +152,10 @@ def warn_about_constants(
         warn_user(f"the target y does not vary{promise}", ConstantDataWarning)
 
 
-def capped_rank(rank: object, X: NDArray[np.floating], cap: bool, multiple: int = 1) -> int:
-    """The rank asked for, or the number of distinct rows of X where that is smaller, as a multiple of ``multiple``."""
-    wanted = check_rank(rank)
-    if wanted < multiple:
-        raise InvalidInputError(
-            f"rank must be at least {multiple} for features that come in groups of {multiple}, found {wanted}"
-        )
-    distinct = _count_distinct_rows(X, wanted) if cap else wanted
-    usable = max(multiple, min(wanted, distinct) // multiple * multiple)
-    if distinct < wanted:
-        warn_user(f"rank={wanted} is more than the {distinct} distinct row(s) of X; rank {usable} is used", RankWarning)
-    return usable
-
-
-def _count_distinct_rows(X: NDArray[np.floating], enough: int) -> int:
-    """Number of distinct rows, counted only up to ``enough``."""
-    seen: set[bytes] = set()
-    for start in range(0, X.shape[0], 4096):
-        block = np.ascontiguousarray(X[start : start + 4096]) + 0.0  # -0.0 equals 0.0
-        seen.update(map(bytes, block.view(np.uint8).reshape(len(block), -1)))
-        if len(seen) >= enough:
-            return enough
-    return len(seen)
-
-
-@dataclass(frozen=True)
-class StartingValues:
-    """Kernel and noise at which a fit starts, in standardised units."""
-
-    kernel: Kernel
-    noise_variance: float
-
-
-class HasStartingValues(Protocol):
-    """The parameters of an estimator that say where its fit starts."""
-
-    kernel: Any
-    length_scale: Any
-    signal_variance: float | None
-    noise_variance: float | None
-
-
-def starting_values(
-    given: HasStartingValues,
-    standardiser: Standardiser,
-    default_length_scale: float,
-    projected_dimension: int | None = None,
-) -> StartingValues:
-    """Translate what the user gave, in the units of the data, into standardised units; fill in what is missing.
-
-    With a projection the kernel works on standardised coordinates of its own, so length-scales are taken as they are.
-    """
-    kernel = given.kernel
-    if not isinstance(kernel, (str, Kernel)):
-        raise InvalidInputError(f"kernel must be a name or a kernel object, found {kernel!r}")
-    family = kernel_from_name(kernel) if isinstance(kernel, str) else type(kernel)
-    length_scale, signal_variance = given.length_scale, given.signal_variance
-    if isinstance(kernel, Kernel):
-        length_scale = kernel.length_scale.detach().numpy() if length_scale is None else length_scale
-        signal_variance = float(kernel.signal_variance) if signal_variance is None else signal_variance
-    d = len(standardiser.x_scale) if projected_dimension is None else projected_dimension
-    units = standardiser.x_scale if projected_dimension is None else np.ones(d)
-    scales = (
-        np.full(d, default_length_scale)
-        if length_scale is None
-        else per_dimension("length_scale", length_scale, d) / units
-    )
-    y_variance = standardiser.y_scale**2
-    signal = 1.0 if signal_variance is None else check_positive("signal_variance", signal_variance) / y_variance
-    noise = (
-        _DEFAULT_NOISE_RATIO
-        if given.noise_variance is None
-        else check_positive("noise_variance", given.noise_variance) / y_variance
-    )
-    return StartingValues(family(scales, signal), noise)
-
-
-def per_dimension(name: str, value: Any, dimension: int) -> NDArray[np.float64]:
-    """Positive numbers, one per kernel dimension; a single one serves all."""
-    return check_positives(name, value, dimension, f"the kernel works in {dimension} dimension(s)")
+def check_row_pair(rows: object) -> tuple[ArrayLike, ArrayLike]:
+    """The pair (X, y) that ``certify(rows=...)`` takes."""
+    if not isinstance(rows, (tuple, list)) or len(rows) != 2:
+        shape = getattr(rows, "shape", None)
+        found = type(rows).__name__ + ("" if shape is None else f" of shape {tuple(shape)}")
+        raise InvalidInputError(f"rows must be the pair (X, y) of the training rows, found {found}")
+    return rows[0], rows[1]

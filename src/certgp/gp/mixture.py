@@ -16,6 +16,7 @@ from torch import Tensor
 
 from certgp.gp.calibration import gaussian_log_density
 from certgp.gp.process import GaussianProcess
+from certgp.kernels import Kernel
 
 Array = NDArray[np.float64]
 _BISECTIONS = 60  # halve the bracket to the last digit of float64
@@ -61,6 +62,23 @@ class MixtureProcess(GaussianProcess):
     @property
     def members(self) -> tuple[GaussianProcess, ...]:
         return self._members
+
+    @property
+    def kernel(self) -> Kernel:
+        """That of the first member; each has its own."""
+        return self._members[0].kernel
+
+    @property
+    def rank(self) -> int:
+        return self._members[0].rank
+
+    @property
+    def n_rows(self) -> int:
+        return self._members[0].n_rows
+
+    def log_evidence(self) -> float:
+        """The mean over the members."""
+        return float(np.mean([member.log_evidence() for member in self._members]))
 
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         means, variances = zip(*(member.moments(X) for member in self._members), strict=True)

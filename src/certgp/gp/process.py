@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from certgp.errors import InvalidInputError
+from certgp.gp.evidence import log_evidence
 from certgp.gp.model import LowRankModel
 from certgp.gp.posterior import LowRankPosterior
 from certgp.gp.statistics import Statistics
+from certgp.kernels import Kernel
 
 DENSE_LIMIT = 20_000
 
@@ -35,6 +38,7 @@ class GaussianProcess(ABC):
     signal_variance: float
     noise_variance: float
     box: Box | None = None  # range of the training inputs, where it is known
+    holds_rows: ClassVar[bool] = False  # does it predict from the training rows themselves?
     noise_scale: float = 1.0  # new observations scatter with noise_scale * noise_variance (see ``gp.calibration``)
 
     @property
@@ -43,9 +47,33 @@ class GaussianProcess(ABC):
         return (self,)
 
     @property
+    def returns_to_prior(self) -> bool:
+        """Do predictions fall back towards the prior far outside the training inputs?"""
+        return all(member.returns_to_prior for member in self.members)
+
+    @property
     def predictive_noise(self) -> float:
         """Variance of a new observation around f."""
         return self.noise_scale * self.noise_variance
+
+    @property
+    @abstractmethod
+    def kernel(self) -> Kernel:
+        """The exact kernel with its signal variance, on transformed inputs."""
+
+    @property
+    @abstractmethod
+    def rank(self) -> int:
+        """Rank of the covariance of the rows conditioned on."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows conditioned on."""
+
+    @abstractmethod
+    def log_evidence(self) -> float:
+        """Log density of the targets conditioned on."""
 
     @abstractmethod
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -83,6 +111,38 @@ class LowRankProcess(GaussianProcess):
         self.noise_variance = noise_variance
         self.variance_kind = variance
         self.posterior = LowRankPosterior.condition(statistics.scaled(signal_variance), noise_variance)
+
+    @property
+    def kernel(self) -> Kernel:
+        features = self.model.features
+        return features.kernel_family(features.log_length_scale.detach().exp(), self.signal_variance)
+
+    @property
+    def returns_to_prior(self) -> bool:
+        return self.model.transform.returns_outliers or (
+            self.model.transform.keeps_coordinates and self.model.features.minorises
+        )
+
+    @property
+    def rank(self) -> int:
+        return self.model.rank
+
+    @property
+    def n_rows(self) -> int:
+        return self.statistics.n
+
+    def log_evidence(self) -> float:
+        return log_evidence(self.statistics.scaled(self.signal_variance), self.noise_variance)
+
+    def truncated(self, rank: int) -> LowRankProcess:
+        """The process of the leading features at the same hyper-parameters."""
+        features = self.model.features
+        columns, factor = features.leading_columns(rank)
+        model = LowRankModel(self.model.transform, features.leading(rank)).requires_grad_(False)
+        stats = self.statistics.picked(columns).scaled(factor)
+        cut = LowRankProcess(model, stats, self.signal_variance, self.noise_variance, self.variance_kind)
+        cut.box, cut.noise_scale = self.box, self.noise_scale
+        return cut
 
     def updated(self, more: Statistics) -> LowRankProcess:
         """The same model conditioned on further data."""

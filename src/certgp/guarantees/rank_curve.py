@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from certgp.errors import NotCertifiableError
 from certgp.features import FeatureMap
-from certgp.gp import LowRankPosterior, Statistics, log_evidence
+from certgp.gp import GaussianProcess, LowRankPosterior, LowRankProcess, Statistics, log_evidence
 from certgp.gp.evidence import NOISE_REMEDY
 from certgp.guarantees.dominated import sharpened_trace_bound
 from certgp.guarantees.rounding import gap_slack
@@ -134,3 +135,32 @@ def _negative_log_density(
         variance = carried.square() * variance + rest
     total = variance + noise
     return 0.5 * (torch.log(2.0 * math.pi * total) + (y - mean).square() / total)
+
+
+def rank_curve_of(
+    process: GaussianProcess, validation: tuple[Tensor, Tensor] | None, in_float64: bool = True
+) -> RankCurve:
+    """The curve of a fitted process in standardised units, with validation rows X (n, D) and y (n,) if any."""
+    if len(process.members) > 1:
+        raise NotCertifiableError(
+            f"rank_curve() speaks of one GP on one embedding, and this model is a mixture of {len(process.members)} "
+            "networks, each with a GP of its own; fit with members=1"
+        )
+    if not isinstance(process, LowRankProcess):
+        raise NotCertifiableError("an exact GP has full rank; rank_curve() belongs to MercerGP, FourierGP and SparseGP")
+    rows = None
+    if validation is not None:
+        X, y = validation
+        with torch.no_grad():
+            rows = ValidationRows(process.model(X), y, process.carried(X), process.regained(X))
+    features, stats, sf2, s2 = (
+        process.model.features,
+        process.statistics,
+        process.signal_variance,
+        process.noise_variance,
+    )
+    if not features.minorises:
+        return paired_rank_curve(features, stats, sf2, s2, rows)
+    curve = nested_rank_curve(stats, sf2, s2, rows, features.rounding())
+    # rounding of float32 features is beyond what the bounds allow for
+    return curve if in_float64 else replace(curve, elbo=None, kl_bound=None)

@@ -1,6 +1,4 @@
-"""Statements about single predictions of a fitted estimator: bounds through a map, a reference or the exact system, in
-the units of the data.
-"""
+"""Statements about single predictions: bounds through a map, a reference or the exact system, in the user's units."""
 
 from __future__ import annotations
 
@@ -8,7 +6,6 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -20,21 +17,15 @@ from certgp.engines.local import default_chunk_rows
 from certgp.errors import NotCertifiableError
 from certgp.features import FeatureMap
 from certgp.gp import LowRankProcess, Statistics
-from certgp.guarantees import (
-    Certificate,
-    CostEstimate,
-    ExactSystem,
-    PointwiseBounds,
-    PredictionBounds,
-    Reference,
-    expected_predictive_kl,
-)
-from certgp.guarantees.exact_solve import AT_ROUNDING, OUT_OF_PRODUCTS, SOLVED
-
-if TYPE_CHECKING:
-    from certgp.estimators.low_rank import LowRankRegressor
+from certgp.guarantees.certificate import Certificate
+from certgp.guarantees.exact_solve import AT_ROUNDING, OUT_OF_PRODUCTS, SOLVED, CostEstimate, ExactSystem
+from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds
+from certgp.guarantees.predictive import expected_predictive_kl
+from certgp.guarantees.reference import Reference
+from certgp.guarantees.subject import Subject
 
 Confirm = Callable[[CostEstimate], bool]
+Rows = NDArray[np.floating]
 _MOST_KERNEL_VALUES = 2 * 10**9
 _REMEDIES = {  # by how conjugate gradients ended, after so many products
     SOLVED: "conjugate gradients were solved to it, the rest is rounding; raise tol",
@@ -43,20 +34,16 @@ _REMEDIES = {  # by how conjugate gradients ended, after so many products
 }
 
 
-def bounds_through_map(
-    estimator: LowRankRegressor,
-    X: NDArray[np.floating],
-    features: FeatureMap,
-    unit_stats: Statistics,
-    map_rounding: float,
+def bound_through_map(
+    subject: Subject, X: Rows, features: FeatureMap, unit_stats: Statistics, map_rounding: float
 ) -> PredictionBounds:
-    """Bounds on the exact predictions at X through a map below the kernel, in standardised units."""
-    process = estimator._process
+    """Bounds on the exact predictions at X through a map dominated by the kernel, in standardised units."""
+    process = subject.process
     sf2 = process.signal_variance
     pointwise = PointwiseBounds(unit_stats.scaled(sf2), sf2, process.noise_variance, map_rounding)
     size, parts = default_chunk_rows(features.rank), []
     for start in range(0, len(X), size):
-        inputs = estimator._tensor(X[start : start + size])
+        inputs = subject.tensor(X[start : start + size])
         with torch.no_grad():
             parts.append(pointwise(math.sqrt(sf2) * features(process.model.transform(inputs))))
     return PredictionBounds(
@@ -67,47 +54,37 @@ def bounds_through_map(
     )
 
 
-def bounds_through_reference(
-    estimator: LowRankRegressor, X: NDArray[np.floating], reference: Reference
-) -> PredictionBounds:
+def bound_through_reference(subject: Subject, X: Rows, reference: Reference) -> PredictionBounds:
     """Bounds through a reference; by its dual weights on exact kernel values where N x n of them are few enough."""
     if len(X) * reference.joint.n > _MOST_KERNEL_VALUES:
-        return bounds_through_map(estimator, X, reference.features, reference.statistics, reference.map_rounding)
-    system = ExactSystem(reference, *all_rows(reference.problem.source))
-    return system.bounds(system.reference_solution(), estimator._tensor(X))
+        return bound_through_map(subject, X, reference.features, reference.statistics, reference.map_rounding)
+    system = ExactSystem(reference, *read_all(reference.problem.source))
+    return system.bounds(system.reference_solution(), subject.tensor(X))
 
 
-def solved_exactly(
-    estimator: LowRankRegressor,
-    X: NDArray[np.floating],
-    reference: Reference,
-    tol: float,
-    confirm: Confirm | None,
+def solve_exactly(
+    subject: Subject, X: Rows, reference: Reference, tol: float, confirm: Confirm | None
 ) -> tuple[PredictionBounds | None, str]:
     """Means by conjugate gradients to ``tol`` in the units of y, after their cost was shown, or confirmed where there
     is a function for it (None where the user declined); and what to do where they are not known to the tolerance.
     """
-    system = ExactSystem(reference, *all_rows(reference.problem.source))
-    tol /= estimator._standardiser.y_scale
+    system = ExactSystem(reference, *read_all(reference.problem.source))
+    tol /= subject.unit
     estimate = system.estimate(tol)
     if confirm is None:
         print(f"certify: {estimate}", file=sys.stderr, flush=True)
     elif not confirm(estimate):
         return None, "conjugate gradients were declined; allow them, or raise tol"
     solution = system.solve(tol)
-    return system.bounds(solution, estimator._tensor(X)), _REMEDIES[solution.ended].format(solution.products)
+    return system.bounds(solution, subject.tensor(X)), _REMEDIES[solution.ended].format(solution.products)
 
 
-def with_rows(
-    estimator: LowRankRegressor,
-    certificate: Certificate,
-    X: NDArray[np.floating],
-    bounds: PredictionBounds,
-    theorem: str,
+def add_row_bounds(
+    subject: Subject, certificate: Certificate, X: Rows, bounds: PredictionBounds, theorem: str
 ) -> Certificate:
     """Bounds on single predictions in the units of y: the triangle inequality through the reference's means."""
-    unit = estimator._standardiser.y_scale
-    mean, _ = estimator._process.moments(estimator._tensor(X))
+    unit = subject.unit
+    mean, _ = subject.process.moments(subject.tensor(X))
     distance = (mean - bounds.mean).abs()
     if not bool(torch.isfinite(distance + bounds.mean_error + bounds.variance_upper).all()):
         raise NotCertifiableError(
@@ -117,7 +94,7 @@ def with_rows(
     return replace(
         certificate,
         theorem=f"{certificate.theorem}, {theorem}",
-        evidence={**certificate.evidence, "mean_resolution": worst_error(estimator, bounds)},
+        evidence={**certificate.evidence, "mean_resolution": worst_error(subject, bounds)},
         mean_error=unit * (distance + bounds.mean_error).numpy(),
         mean_error_lower=unit * (distance - bounds.mean_error).clamp_min(0.0).numpy(),
         variance_lower=unit**2 * bounds.variance_lower.numpy(),
@@ -126,7 +103,7 @@ def with_rows(
 
 
 @torch.no_grad()
-def with_predictive_divergence(
+def add_predictive_divergence(
     certificate: Certificate, process: LowRankProcess, reference: Reference, X: Tensor
 ) -> Certificate:
     """P2 for the rows at which the low-rank model itself predicts, and how its variance differs from ``predict``'s."""
@@ -140,7 +117,7 @@ def with_predictive_divergence(
     if process.variance_kind == "dtc" or process.noise_scale != 1.0:
         assumptions.append(
             "the expected predictive KL speaks of the low-rank model's own variance; predictions add what "
-            "variance='dtc' regains of the prior and what calibration adds to the noise"
+            "variance='dtc' restores of the prior and what calibration adds to the noise"
         )
     certificate = replace(certificate, notes=tuple(notes), assumptions=tuple(assumptions))
     if not bool(inside.any()):
@@ -152,9 +129,9 @@ def with_predictive_divergence(
     )
 
 
-def noted_if_weak(estimator: LowRankRegressor, certificate: Certificate) -> Certificate:
+def note_weak_bounds(subject: Subject, certificate: Certificate) -> Certificate:
     """Say so where a proven error is larger than what is known without any data."""
-    deviation = estimator._standardiser.y_scale * math.sqrt(estimator._process.signal_variance)
+    deviation = subject.unit * math.sqrt(subject.process.signal_variance)
     weak = 0 if certificate.mean_error is None else int((certificate.mean_error > deviation).sum())
     if weak == 0:
         return certificate
@@ -165,22 +142,22 @@ def noted_if_weak(estimator: LowRankRegressor, certificate: Certificate) -> Cert
     return replace(certificate, notes=(*certificate.notes, text))
 
 
-def noted_if_not_within(
-    estimator: LowRankRegressor, certificate: Certificate, bounds: PredictionBounds, tol: float, advice: str
+def note_missed_tolerance(
+    subject: Subject, certificate: Certificate, bounds: PredictionBounds, tol: float, advice: str
 ) -> Certificate:
     """Say so where the means are not known to the tolerance, and what would help."""
-    if worst_error(estimator, bounds) <= tol:
+    if worst_error(subject, bounds) <= tol:
         return certificate
-    text = f"exact means are known to +-{worst_error(estimator, bounds):.3g}, not to tol={tol:g}: {advice}"
+    text = f"exact means are known to +-{worst_error(subject, bounds):.3g}, not to tol={tol:g}: {advice}"
     return replace(certificate, notes=(*certificate.notes, text))
 
 
-def worst_error(estimator: LowRankRegressor, bounds: PredictionBounds) -> float:
+def worst_error(subject: Subject, bounds: PredictionBounds) -> float:
     """The largest error of a reference mean, in the units of y."""
-    return float(bounds.mean_error.max()) * estimator._standardiser.y_scale
+    return float(bounds.mean_error.max()) * subject.unit
 
 
-def all_rows(source: RowSource) -> tuple[Tensor, Tensor]:
+def read_all(source: RowSource) -> tuple[Tensor, Tensor]:
     """All rows at once, (N, D) and (N,), in float64."""
     chunks = list(source.chunks(source.n_rows))
     return torch.cat([chunk.X for chunk in chunks]).double(), torch.cat([chunk.y for chunk in chunks]).double()

@@ -1,0 +1,95 @@
+"""One fit: rows in the user's units, what trains on them, and the fitted model that comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certgp.data import ArraySource, RowSource, SubsetSource
+from certgp.errors import InvalidInputError
+from certgp.gp import GaussianProcess, LowRankProcess, noise_scale
+from certgp.guarantees import Certificate
+from certgp.guarantees.automatic_rank import search_rank
+from certgp.guarantees.subject import Subject
+from certgp.models import FittedModel
+from certgp.training.recipes import AUTOMATIC, Fit, Settings, Trainer
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.floating]
+_CALIBRATION_SHARE = 0.1  # of the rows
+_FEWEST_CALIBRATION_ROWS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """A fit that is going on."""
+
+    X: Rows  # (N, D), y (N,), in the user's units
+    y: Rows
+    settings: Settings
+    source: ArraySource  # the same rows, standardised
+    trainer: Trainer
+    new_generator: Callable[[], np.random.Generator]  # of the user's random state
+
+    def run(self, calibrate: bool) -> tuple[FittedModel, Fit]:
+        """Train on all rows; with ``calibrate`` unless the training itself holds rows back to scale the noise."""
+        if calibrate and not self.trainer.calibrates:
+            return self._calibrate()
+        fit, certificate = self._train(self.source)
+        return self.model(fit.process, certificate), fit
+
+    def model(self, process: GaussianProcess, certificate: Certificate | None = None) -> FittedModel:
+        """A process in the user's units."""
+        lower, upper = input_range(self.X)
+        in_float64, standardiser = self.settings.dtype != "float32", self.settings.standardiser
+        return FittedModel(process, standardiser, lower, upper, in_float64, certificate, (self.X, self.y))
+
+    def _train(self, source: RowSource) -> tuple[Fit, Certificate | None]:
+        """Train on some rows: at the rank asked for, or at the smallest one whose certificate meets the tolerance."""
+        settings = self.settings
+        if settings.rank != AUTOMATIC:
+            return self.trainer.fit(source, settings.rank), None
+        proven: list[Certificate] = []
+
+        def search(trainer: Trainer) -> Fit:
+            fit_at, usable = partial(trainer.fit_at, source), partial(trainer.usable_rank, source)
+            fit, process, certificate = search_rank(
+                fit_at, usable, self._subject, source, settings.tolerance, settings.max_rank
+            )
+            proven.append(certificate)
+            return replace(fit, process=process)
+
+        return self.trainer.fit_automatically(source, search), proven[0]
+
+    def _subject(self, process: LowRankProcess) -> Subject:
+        return Subject(process, self.settings.standardiser, self.settings.engine, self.new_generator)
+
+    def _calibrate(self) -> tuple[FittedModel, Fit]:
+        """Fit nine tenths of the rows, scale the predictive noise to suit the last tenth, condition on these too."""
+        n = len(self.X)
+        order, count = self.new_generator().permutation(n), round(_CALIBRATION_SHARE * n)
+        if count < _FEWEST_CALIBRATION_ROWS:
+            raise InvalidInputError(
+                f"calibrate=True holds back a tenth of the rows and needs at least {_FEWEST_CALIBRATION_ROWS} there, "
+                f"but {n} rows give {count}; use calibrate=False or more rows"
+            )
+        held_out, learned = np.sort(order[:count]), np.sort(order[count:])
+        fit, _ = self._train(SubsetSource(self.source, learned))
+        model = self.model(fit.process)
+        (mean,), (variance,) = model.member_moments(self.X[held_out])
+        y = self.y[held_out].astype(np.float64)
+        model.process.noise_scale = noise_scale(y, mean, variance, model.noise_variance)
+        more = SubsetSource(self.source, held_out)
+        extended = model.extended(more, model.lower, model.upper, self.settings.engine)
+        return self.model(extended.process), fit
+
+
+def input_range(rows: Rows) -> tuple[Array, Array]:
+    """Least and largest number of each column (D,), a hundredth of the range further out: files hold no data."""
+    lower, upper = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
+    margin = 0.01 * (upper - lower)
+    return lower - margin, upper + margin

@@ -1,0 +1,142 @@
+"""Fitted models as named tensors plus plain values, and back. Nothing here runs code that a file brings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from certgp.data import Standardiser
+from certgp.errors import ModelFileError
+from certgp.features import FeatureMap, FourierMap, MercerMap, NystromMap
+from certgp.features.spectral import SpectralDesign
+from certgp.gp import ExactProcess, GaussianProcess, LowRankModel, LowRankProcess, MixtureProcess, Statistics
+from certgp.guarantees import Certificate
+from certgp.kernels import kernel_from_name
+from certgp.models.fitted import FittedModel
+from certgp.transforms import build_transform, describe_transform
+
+Tensors = dict[str, Tensor]
+Values = dict[str, Any]
+
+
+def describe_model(model: FittedModel) -> tuple[Tensors, Values]:
+    """Tensors and JSON-able values that rebuild a fitted model."""
+    tensors, process = describe_process(model.process)
+    standardiser = model.standardiser
+    tensors["standardiser.x_mean"] = torch.from_numpy(standardiser.x_mean.copy())
+    tensors["standardiser.x_scale"] = torch.from_numpy(standardiser.x_scale.copy())
+    tensors["standardiser.ignored"] = torch.from_numpy(standardiser.ignored.copy())
+    tensors["range.lower"], tensors["range.upper"] = torch.from_numpy(model.lower), torch.from_numpy(model.upper)
+    values = {
+        "y_mean": standardiser.y_mean,
+        "y_scale": standardiser.y_scale,
+        "process": process,
+        "in_float64": model.in_float64,
+        "certificate": None if model.certificate is None else model.certificate.to_dict(),
+    }
+    return {name: tensor.detach().contiguous() for name, tensor in tensors.items()}, values
+
+
+def build_model(tensors: Tensors, values: Values, network: nn.Module | None = None) -> FittedModel:
+    """The model that ``describe_model`` described; a network of the user's own must be given back."""
+    standardiser = Standardiser(
+        tensors["standardiser.x_mean"].numpy(),
+        tensors["standardiser.x_scale"].numpy(),
+        values["y_mean"],
+        values["y_scale"],
+        tensors["standardiser.ignored"].numpy(),
+    )
+    certificate = values["certificate"]
+    return FittedModel(
+        build_process(tensors, values["process"], network),
+        standardiser,
+        tensors["range.lower"].numpy(),
+        tensors["range.upper"].numpy(),
+        values["in_float64"],
+        None if certificate is None else Certificate.from_dict(certificate),
+    )
+
+
+def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
+    """Tensors and values of one process, or of all members of a mixture."""
+    values: Values = {
+        "signal_variance": process.signal_variance,
+        "noise_variance": process.noise_variance,
+        "noise_scale": process.noise_scale,
+    }
+    if isinstance(process, MixtureProcess):
+        described = [describe_process(member) for member in process.members]
+        named = {f"{i}.{name}": tensor for i, (part, _) in enumerate(described) for name, tensor in part.items()}
+        return named, {"kind": "mixture", "members": [own for _, own in described]}
+    if isinstance(process, ExactProcess):
+        tensors = {"rows.X": process.X, "rows.y": process.y, "length_scale": process.kernel.length_scale}
+        return tensors, values | {"kind": "exact", "kernel": process.kernel.name}
+    if not isinstance(process, LowRankProcess):
+        raise ModelFileError(f"a {type(process).__name__} cannot be saved")
+    stats, model = process.statistics, process.model
+    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    tensors |= {"statistics.A": stats.A, "statistics.b": stats.b}
+    return tensors, values | {
+        "kind": "lowrank",
+        "variance": process.variance_kind,
+        "yty": stats.yty,
+        "n": stats.n,
+        "transform": describe_transform(model.transform),
+        "features": describe_features(model.features),
+    }
+
+
+def build_process(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
+    """The process that ``describe_process`` described."""
+    if values["kind"] == "mixture":
+        parts = [_part(tensors, f"{i}.") for i in range(len(values["members"]))]
+        pairs = zip(parts, values["members"], strict=True)
+        return MixtureProcess([build_process(part, described, network) for part, described in pairs])
+    process = _build_single(tensors, values, network)
+    process.noise_scale = values["noise_scale"]
+    return process
+
+
+def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
+    signal, noise = values["signal_variance"], values["noise_variance"]
+    if values["kind"] == "exact":
+        kernel = kernel_from_name(values["kernel"])(tensors["length_scale"], signal)
+        return ExactProcess(kernel, tensors["rows.X"], tensors["rows.y"], noise)
+    transform = build_transform(values["transform"], _part(tensors, "model.transform."), network)
+    features = build_features(values["features"], _part(tensors, "model.features."))
+    stats = Statistics(tensors["statistics.A"], tensors["statistics.b"], values["yty"], values["n"])
+    model = LowRankModel(transform, features).eval().requires_grad_(False)
+    return LowRankProcess(model, stats, signal, noise, values["variance"])
+
+
+def _part(tensors: Tensors, prefix: str) -> Tensors:
+    """The tensors whose names begin with a prefix, without it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def describe_features(features: FeatureMap) -> Values:
+    values: Values = {"kind": type(features).__name__, "kernel": features.kernel_family.name}
+    if isinstance(features, MercerMap):
+        values["index_set"] = features.index_set
+    if isinstance(features, FourierMap):
+        values["learns_frequencies"] = features.learns_frequencies
+    if isinstance(features, NystromMap):
+        values["jitter"] = features.jitter
+    return values
+
+
+def build_features(values: Values, state: Tensors) -> FeatureMap:
+    kernel = kernel_from_name(values["kernel"])(state["log_length_scale"].exp())
+    features: FeatureMap
+    if values["kind"] == "MercerMap":
+        features = MercerMap(kernel, state["log_input_scale"].exp(), 1, values["index_set"])
+        features.set_indices(state["indices"].numpy())
+    elif values["kind"] == "FourierMap":
+        design = SpectralDesign(state["frequencies"], state["amplitudes"].square())
+        features = FourierMap(kernel, design, learn_frequencies=values["learns_frequencies"])
+    else:
+        features = NystromMap(kernel, state["inducing_points"], jitter=values["jitter"])
+    features.load_state_dict(state)
+    return features

@@ -1,0 +1,144 @@
+"""A fitted process in the units of the data: what an estimator holds after ``fit`` and a file holds after ``save``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from certgp.data import RowSource, Standardiser
+from certgp.engines import Engine, fold_feature_statistics
+from certgp.engines.local import default_chunk_rows
+from certgp.gp import Box, ExactProcess, GaussianProcess, LowRankProcess, MixtureProcess, mixture_moments
+from certgp.gp.process import check_dense
+from certgp.guarantees import Certificate
+from certgp.kernels import Kernel
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.floating]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """A process, the standardiser that leads back to the user's units, and the range of the training inputs."""
+
+    process: GaussianProcess
+    standardiser: Standardiser
+    lower: Array  # (D,) least training input per column, a hundredth of the range further out
+    upper: Array  # (D,) largest
+    in_float64: bool = True  # were the statistics folded in float64, so that certificates cover their rounding?
+    certificate: Certificate | None = None  # the tightest statement about the training rows so far
+    rows: RowSource | None = None  # the standardised training rows; neither saved nor copied
+
+    def __post_init__(self) -> None:
+        """Tell the processes the range of the training inputs."""
+        lower, upper = (torch.from_numpy(self.standardiser.inputs(end[None])[0]) for end in (self.lower, self.upper))
+        for member in self.process.members:
+            member.box = Box(lower, upper)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the training rows: a pickled or deeply copied model is as small as a saved one."""
+        return self.__dict__ | {"rows": None}
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel in the units of the data; behind a projection or a network in those of its outputs."""
+        kernel, standardiser = self.process.kernel, self.standardiser
+        scales = kernel.length_scale.detach().numpy() * self._input_units()
+        return type(kernel)(scales, float(kernel.signal_variance) * standardiser.y_scale**2)
+
+    @property
+    def noise_variance(self) -> float:
+        """s2 in the squared units of y."""
+        return self.process.noise_variance * self.standardiser.y_scale**2
+
+    def log_evidence(self) -> float:
+        """Log density of the training targets in the units of y."""
+        return self.process.log_evidence() + self.evidence_shift
+
+    @property
+    def evidence_shift(self) -> float:
+        """What to add to a log density of all standardised targets to have it in the units of y."""
+        return -self.process.n_rows * math.log(self.standardiser.y_scale)
+
+    def tensor(self, X: Rows) -> Tensor:
+        """Rows (n, D) in the user's units, standardised."""
+        return torch.from_numpy(self.standardiser.inputs(X))
+
+    def member_moments(self, X: Rows) -> tuple[Array, Array]:
+        """Latent means and variances of the mixture's members, each (m, n), in the user's units, chunk by chunk."""
+        members = self.process.members
+        means, variances = np.empty((len(members), len(X))), np.empty((len(members), len(X)))
+        for part in _slices(len(X), default_chunk_rows(self.process.rank)):
+            inputs = self.tensor(X[part])
+            for i, member in enumerate(members):
+                mean, variance = member.moments(inputs)
+                means[i, part], variances[i, part] = mean.numpy(), variance.numpy()
+        return self.standardiser.mean_to_user(means), self.standardiser.variance_to_user(variances)
+
+    def member_noise(self) -> Array:
+        """Variance of a new observation around f, per member (m, 1), in the user's units."""
+        noise = np.array([[member.predictive_noise] for member in self.process.members])
+        return self.standardiser.variance_to_user(noise)
+
+    def mean_and_covariance(self, X: Rows, include_noise: bool) -> tuple[Array, Array]:
+        """Mean (n,) and joint covariance (n, n) in the user's units."""
+        check_dense(len(X), "Ask for return_std=True or predict fewer rows at a time.")
+        covariance = self.process.covariance(self.tensor(X))
+        covariance = 0.5 * (
+            covariance + covariance.mT
+        )  # products may differ from their transpose
+        if include_noise:
+            covariance.diagonal().add_(self.process.predictive_noise)
+        mean, _ = mixture_moments(*self.member_moments(X))
+        return mean, self.standardiser.variance_to_user(covariance.numpy())
+
+    def sample(self, X: Rows, count: int, generator: torch.Generator, include_noise: bool) -> Array:
+        """Joint draws (n, count) in the units of y."""
+        draw = self.process.sample_observations if include_noise else self.process.sample
+        return self.standardiser.mean_to_user(draw(self.tensor(X), count, generator).numpy())
+
+    def linear_map(self) -> Array | None:
+        """W (D, d) where the kernel acts on (x - mean) W, in the units of X; None without a projection."""
+        process = self.process.members[0]
+        found = process.model.transform.linear_map if isinstance(process, LowRankProcess) else None
+        return None if found is None else found.detach().numpy() / self.standardiser.x_scale[:, None]
+
+    def extended(self, more: RowSource, lower: Array, upper: Array, engine: Engine) -> FittedModel:
+        """Conditioned on further standardised rows ; what was proven of those before is void."""
+        return replace(
+            self,
+            process=_extend(self.process, more, engine),
+            lower=np.minimum(self.lower, lower),
+            upper=np.maximum(self.upper, upper),
+            certificate=None,
+            rows=None,
+        )
+
+    def _input_units(self) -> Array:
+        """Units of the kernel's inputs: those of X, or none behind a map to coordinates of its own."""
+        process = self.process.members[0]
+        if not isinstance(process, LowRankProcess) or process.model.transform.keeps_coordinates:
+            return self.standardiser.x_scale
+        return np.ones(process.model.transform.dimension)
+
+
+def _extend(process: GaussianProcess, more: RowSource, engine: Engine) -> GaussianProcess:
+    if isinstance(process, MixtureProcess):
+        return MixtureProcess([_extend(member, more, engine) for member in process.members])
+    if isinstance(process, ExactProcess):
+        rows = more.take(slice(None))
+        return process.updated(rows.X, rows.y)
+    if isinstance(process, LowRankProcess):
+        return process.updated(fold_feature_statistics(process.model, more, engine))
+    raise TypeError(f"a {type(process).__name__} cannot be extended")
+
+
+def _slices(n: int, size: int) -> Iterator[slice]:
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
