@@ -55,7 +55,7 @@ def run(name: str, options: argparse.Namespace) -> dict[str, object]:
         "warnings": sorted({str(w.message) for w in said if issubclass(w.category, certgp.errors.RankWarning)}),
     }
     if gp.rank_ > 1:
-        half = truncated(gp._process, max(gp.rank_ // 2, 1))
+        half = truncated(gp._model.process, max(gp.rank_ // 2, 1))
         problem = problem_of(gp, half, gp._source(X, y))
         for reference in growing_references(
             problem, 2 * gp.rank_, 4 * gp.rank_, lambda gap: True, np.random.default_rng(0)

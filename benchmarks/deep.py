@@ -45,7 +45,7 @@ PAPER_NAMES = {"deep-fourier": "DFGP", "deep-mercer": "DMGP", "dnn+s": "DNN+S", 
 def first_member(model):
     """The mixture's first network alone."""
     alone = copy.copy(model)
-    alone._process = model._process.members[0]
+    alone._model.process = model._model.process.members[0]
     return alone
 
 
@@ -55,8 +55,8 @@ def uncalibrated(model):
     if isinstance(model, NetworkRegressor):
         plain.noise_variance_ = model.training_noise_variance_
     else:
-        plain._process = copy.copy(model._process)
-        plain._process.noise_scale = 1.0
+        plain._model.process = copy.copy(model._model.process)
+        plain._model.process.noise_scale = 1.0
     return plain
 
 

@@ -53,11 +53,11 @@ def report(data: str, model: str, ranks: list[int], as_json: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertgpWarning)
         gp = MODELS[model](50, 0).set_params(max_iter=40).fit(rows.X, rows.y)
-    process = gp._process
+    process = gp._model.process
     order = np.random.default_rng(0).permutation(len(rows.X))
     with torch.no_grad():
         chosen_on, judges = (
-            process.model.transform(gp._tensor(rows.X[part])) for part in (order[:ROWS], order[ROWS : 2 * ROWS])
+            process.model.transform(gp._model.tensor(rows.X[part])) for part in (order[:ROWS], order[ROWS : 2 * ROWS])
         )
         kernel = process.model.features.kernel.with_signal_variance(1.0)
         for rank in ranks:

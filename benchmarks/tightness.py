@@ -99,7 +99,7 @@ def curve(n: int, repeat: int = 5) -> None:
     X = rng.standard_normal((n, 3))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(n)
     gp = certgp.MercerGP(300, projection=None, length_scale=1.0, noise_variance=0.05, optimize=False).fit(X, y)
-    process, source = gp._process, gp._source(X, y)
+    process, source = gp._model.process, gp._source(X, y)
     model = process.model.requires_grad_(True)
     target = LowRankObjective(model, source, LocalEngine(), "elbo")
     start = target.start()

@@ -151,4 +151,4 @@ def test_named_rows_carry_the_target_through_a_file(cls, tmp_path):
 def test_a_plain_fit_forgets_the_name_of_an_older_target():
     X, y = problem()
     model = fit_named(small(ALL[0], optimize=False), X, y, NAMES, "weight").fit(X, y)
-    assert not hasattr(model, "target_name_")
+    assert model.target_name_ is None

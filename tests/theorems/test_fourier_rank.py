@@ -64,7 +64,7 @@ def test_no_sampler_of_the_estimator_is_said_to_be_covered_by_the_data_dependent
     ).fit(ROWS, np.sin(ROWS[:, 0]))
     X, eye = torch.from_numpy(ROWS), 1e-8 * np.eye(len(ROWS))
     with torch.no_grad():
-        Phi, K = gp._process.model(X).numpy(), Gaussian(0.3)(X, X).numpy()
+        Phi, K = gp._model.process.model(X).numpy(), Gaussian(0.3)(X, X).numpy()
     assert gaussian_kl(K + eye, Phi @ Phi.T + eye) > 10.0 * 0.05 * len(ROWS)
 
 

@@ -47,13 +47,15 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
             entries[each.name] = Entry(estimator.trainer(own), each.certifies_itself)
         return Race(entries, settings)
 
+    def trainer_parameters(self) -> dict[str, Any]:
+        """Those that the contestants share: each has its own number of iterations where none is given."""
+        parameters = super().trainer_parameters()
+        left_out = ("candidates", "calibrate", *(() if self.max_iter is not None else ("max_iter",)))
+        return {name: value for name, value in parameters.items() if name not in left_out}
+
     def _contestant(self, contestant: Contestant) -> Any:
         """An unfitted estimator with the parameters that it shares with this one."""
-        shared = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if name not in ("candidates", "calibrate") and not (name == "max_iter" and value is None)
-        }
+        shared = self.trainer_parameters()
         if contestant.method == "sparse" and self.dtype == "mixed":
             shared["dtype"] = "float64"  # whitening by inducing points needs the digits
         return methods()[contestant.method].load()(**contestant.options, **shared)

@@ -286,7 +286,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         self, standardiser: Standardiser, fingerprint_of: Callable[[object], str] = lambda seed: ""
     ) -> Settings:
         """What this estimator's parameters say to whatever trains it."""
-        parameters, seed = self.get_params(deep=False), self._seed()
+        parameters, seed = self.trainer_parameters(), self._seed()
         path, automatic = parameters.get("checkpoint"), parameters.get("rank") == AUTOMATIC
         checkpoint = None if path is None else FitCheckpoint(Path(path), fingerprint_of(seed), automatic)
         blank = Settings(
@@ -296,6 +296,10 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             engine=self._engine(),
         )
         return blank.with_parameters(parameters)
+
+    def trainer_parameters(self) -> dict[str, Any]:
+        """The parameters that concern whatever trains this model."""
+        return dict(self.get_params(deep=False))
 
     def _engine(self) -> Any:
         return check_engine(self.get_params(deep=False).get("engine", "local"))

@@ -97,14 +97,14 @@ class DeepTrainer(Trainer):
         """
         settings = self.settings
         here = settings.callbacks or settings.verbose or not isinstance(settings.engine, LocalEngine)
-        if self.recipe.members == 1 or here or not settings.optimize or self._seconds(source) < _STARTING_SECONDS:
+        if self.recipe.members == 1 or here or not settings.optimize or self._seconds(source.n_rows, source.n_columns) < _STARTING_SECONDS:
             return 1
         return spare_workers(self.recipe.members)
 
-    def _seconds(self, source: RowSource) -> float:
+    def _seconds(self, n_rows: int, n_columns: int) -> float:
         """What training one member takes on one thread, about."""
-        cost = self.recipe.weights(source.n_columns) + _STEP_WEIGHTS
-        return _SECONDS_PER_WEIGHT * max(source.n_rows, _FEWEST_ROWS) * self.settings.max_iter * cost
+        cost = self.recipe.weights(n_columns) + _STEP_WEIGHTS
+        return _SECONDS_PER_WEIGHT * max(n_rows, _FEWEST_ROWS) * self.settings.max_iter * cost
 
 
 class _HeadTrainer(Trainer):

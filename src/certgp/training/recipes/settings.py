@@ -75,12 +75,9 @@ class Settings:
                 )
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Settings:
-        """With those of an estimator's parameters that recipes share; ``max_iter=None`` leaves the method's own."""
+        """With those of an estimator's parameters that recipes share."""
         shared = {field.name for field in fields(self)} - {"standardiser", "new_generator", "checkpoint", "engine"}
-        given = {name: value for name, value in parameters.items() if name in shared}
-        if given.get("max_iter", 0) is None:
-            del given["max_iter"]
-        return replace(self, **given)
+        return replace(self, **{name: value for name, value in parameters.items() if name in shared})
 
     def for_contestant(self, name: str) -> Settings:
         """For one of several methods that share a checkpoint's path."""
