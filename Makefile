@@ -65,8 +65,9 @@ mutation: $(READY)
 reproduction: $(READY)
 	$(BIN)/python -m certgp.experiments.reproduction_page docs/results docs/reproduction.md
 
+# without --quiet, which hides warnings from --strict
 docs: $(READY)
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) .peers site build certgp-demo

@@ -38,7 +38,8 @@ class ExactGP(GPRegressor):
     ----------
     kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
     length_scale, signal_variance, noise_variance : starting values in the units of the data; kept when
-    ``optimize=False`` max_iter, standardize, calibrate, random_state, verbose, callbacks : as in ``MercerGP``
+        ``optimize=False``
+    max_iter, standardize, calibrate, random_state, verbose, callbacks : as in ``MercerGP``
     """
 
     _process: ExactProcess
