@@ -19,6 +19,7 @@ help:
 	@echo "make mutation   weakened bounds, one per theorem, which the checks must notice"
 	@echo "make reproduction  docs/reproduction.md from the results in docs/results/"
 	@echo "make docs    build the documentation into site/"
+	@echo "make release build sdist and wheel, install the wheel in a clean environment, run the demo from it"
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -65,8 +66,14 @@ mutation: $(READY)
 reproduction: $(READY)
 	$(BIN)/python -m certgp.experiments.reproduction_page docs/results docs/reproduction.md
 
+# without --quiet, which hides warnings from --strict
 docs: $(READY)
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) .peers site build certgp-demo
+
+# Builds sdist and wheel, looks at what they hold, installs the wheel in a clean environment and runs the demo from it.
+.PHONY: release
+release: $(READY)
+	PYTHON=$(CURDIR)/$(BIN)/python scripts/release.sh

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # two threads beside one other busy process took 1.7 s instead of 0.08 s.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _FROM_ESTIMATORS = (
     "AutoGP",
     "DeepFourierGP",

@@ -66,6 +66,8 @@ class MercerFeatures(_FeatureTransformer):
     signal_variance : k(x, x)
     index_set : "optimal" | "total_degree" | "box", or "column_norm": those of largest norm on X out of twice as many
 
+    Notes
+    -----
     Phi Phi' <= k(X, X) whatever the choice.
     """
 

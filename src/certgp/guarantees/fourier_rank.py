@@ -134,6 +134,8 @@ def fourier_rank_bound(
         S = (248 R)^D ln(n)^(D/2) + (200 ln n)^(2D) with n = N sf2 / s2, R = max(1, radius in units of 2 pi l),
         KL <= gamma N with gamma = 2 Delta (so Delta = epsilon / 2) and d <= N
 
+    Notes
+    -----
     "data" and "plain" use KL <= N/2 [Delta / (1 - Delta) + ln(1 - Delta)], quadratic in Delta; "data" also the form
     KL <= .614 S d / (s delta') at Delta = 1/2, free of N, where that needs fewer.  [theory 5.1, 5.2]
     """

@@ -78,6 +78,8 @@ def mercer_rank(
     kernel : "gaussian" under normal inputs; in one dimension also "matern12" (closed form), "matern32" and "matern52"
         (``ritz_eigenvalues``: their tail is bounded from above) under uniform inputs of the same standard deviation
 
+    Notes
+    -----
     The theorem speaks of *the* input measure. With a scale estimated from the same rows it is a heuristic: follow it
     with ``certify``.
     """
