@@ -20,6 +20,7 @@ from certgp.errors import (
     RankWarning,
     VacuousBoundWarning,
 )
+from certgp.methods import BUILT_IN
 
 if TYPE_CHECKING:
     from certgp.estimators import AutoGP, DeepFourierGP, DeepMercerGP, ExactGP, FourierGP, MercerGP, SparseGP, load
@@ -30,45 +31,32 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __version__ = "0.2.0"
-_FROM_ESTIMATORS = (
-    "AutoGP",
-    "DeepFourierGP",
-    "DeepMercerGP",
-    "ExactGP",
-    "FourierGP",
-    "MercerGP",
-    "SparseGP",
-    "load",
-)
+_ESTIMATORS = {method.class_name: method for method in BUILT_IN}
 __all__ = [
-    "AutoGP",
     "CertgpError",
     "CertgpWarning",
     "ConstantDataWarning",
     "ConvergenceWarning",
     "DataFileError",
-    "DeepFourierGP",
-    "DeepMercerGP",
-    "ExactGP",
     "ExtrapolationWarning",
-    "FourierGP",
     "HeaderWarning",
     "InvalidInputError",
-    "MercerGP",
     "ModelFileError",
     "NotCertifiableError",
     "RankWarning",
-    "SparseGP",
     "VacuousBoundWarning",
     "__version__",
     "load",
+    *_ESTIMATORS,
 ]
 
 
 def __getattr__(name: str) -> object:
     # torch takes a second to import; `certgp --help` and `import certgp.errors` should not
-    if name in _FROM_ESTIMATORS:
-        return getattr(import_module("certgp.estimators"), name)
+    if name in _ESTIMATORS:
+        return _ESTIMATORS[name].load()
+    if name == "load":
+        return import_module("certgp.estimators").load
     raise AttributeError(f"module 'certgp' has no attribute {name!r}")
 
 

@@ -41,7 +41,9 @@ def test_all_candidates_were_tried_and_the_best_finalist_chosen(fitted):
 
 
 def contender(name, losses):
-    return _Contender(name, None, name in ("mercer", "sparse"), None, None, Trial(name, 0.0, float(losses.mean()), 0.0), losses)
+    return _Contender(
+        name, None, name in ("mercer", "sparse"), None, None, Trial(name, 0.0, float(losses.mean()), 0.0), losses
+    )
 
 
 def test_a_method_that_can_be_certified_wins_ties_and_only_ties():

@@ -237,9 +237,12 @@ def mixture():
 def test_members_differ_and_the_first_is_the_single_model(mixture):
     alone = quick(DeepFourierGP, rank=20, embedding=2).fit(X, Y)
     means = [
-        member.moments(torch.from_numpy(mixture._model.standardiser.inputs(NEW)))[0] for member in mixture._model.process.members
+        member.moments(torch.from_numpy(mixture._model.standardiser.inputs(NEW)))[0]
+        for member in mixture._model.process.members
     ]
-    assert torch.equal(means[0], alone._model.process.moments(torch.from_numpy(alone._model.standardiser.inputs(NEW)))[0])
+    assert torch.equal(
+        means[0], alone._model.process.moments(torch.from_numpy(alone._model.standardiser.inputs(NEW)))[0]
+    )
     assert not torch.allclose(means[0], means[1], atol=1e-3)
     assert mixture.n_iter_ == 3 * alone.n_iter_ == len(mixture.history_)
 

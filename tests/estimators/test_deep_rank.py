@@ -51,7 +51,9 @@ def test_tolerance_is_met_at_a_frugal_rank(cls, parameters, tmp_path):
 def test_the_network_is_that_of_the_default_rank_and_the_rank_the_smallest():
     gp = DeepMercerGP("auto", tolerance=1e-2, **QUICK).fit(X, Y)
     default = DeepMercerGP(**QUICK).fit(X, Y)
-    pairs = zip(gp._model.process.model.transform.parameters(), default._model.process.model.transform.parameters(), strict=True)
+    pairs = zip(
+        gp._model.process.model.transform.parameters(), default._model.process.model.transform.parameters(), strict=True
+    )
     assert all(torch.equal(a, b) for a, b in pairs)
     assert gp.history_.values == pytest.approx(default.history_.values)
     assert gp.rank_ != default.rank_

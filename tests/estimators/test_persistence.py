@@ -19,8 +19,8 @@ from safetensors.torch import save_file
 import certgp
 from certgp import ExactGP, FourierGP, MercerGP, SparseGP, load
 from certgp.errors import InvalidInputError, ModelFileError
-from certgp.models import file as model_file
 from certgp.kernels import Gaussian, Matern52
+from certgp.models import file as model_file
 
 NEW = problem(30, seed=1)[0]
 INDUCING = problem(15, seed=9)[0]

@@ -51,7 +51,9 @@ def test_the_fit_ends_at_its_best_point(cls, options):
     if cls is ExactGP:
         assert model.history_.values[-1] == pytest.approx(model.history_.values.min(), abs=1e-9)
         return
-    reached = profile_evidence(model._model.process.statistics, options.get("objective", model.objective)).value / len(X)
+    reached = profile_evidence(model._model.process.statistics, options.get("objective", model.objective)).value / len(
+        X
+    )
     assert reached <= model.history_.values[-1] + 1e-9
 
 

@@ -36,7 +36,8 @@ def test_inside_the_box_nothing_changes_and_the_edge_is_continuous(fitted: certg
     inside = X * 0.9
     np.testing.assert_allclose(plain.fit(X, y).predict(inside), fitted.predict(inside), rtol=1e-6)
     edge = float(
-        fitted._model.standardiser.x_mean[0] + fitted._model.standardiser.x_scale[0] * fitted._model.process.model.transform.upper[0]
+        fitted._model.standardiser.x_mean[0]
+        + fitted._model.standardiser.x_scale[0] * fitted._model.process.model.transform.upper[0]
     )
     just_in, just_out = (fitted.predict([[edge + step, 0.0]], return_std=True) for step in (-1e-9, 1e-9))
     np.testing.assert_allclose(just_in, just_out, rtol=1e-6)

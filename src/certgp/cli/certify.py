@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
     from certgp.data.tables import Array, TableFiles
     from certgp.estimators import GPRegressor
-    from certgp.estimators.low_rank import LowRankRegressor
     from certgp.guarantees import Certificate, CostEstimate
 
 ABOVE_MAX_ERROR = 3  # exit code
@@ -123,10 +122,7 @@ def _certificate(
     model: GPRegressor, X: ArrayLike | None, train: TableFiles | None, arguments: argparse.Namespace, console: Console
 ) -> Certificate:
     from certgp.checks import check_reference_rank
-    from certgp.estimators.low_rank import LowRankRegressor
 
-    if not isinstance(model, LowRankRegressor):
-        return model.certify(X)
     if train is None:
         return model.certify(X)
     rows = _training_rows(model, train, console)
@@ -142,13 +138,13 @@ def _certificate(
     )
 
 
-def _training_rows(model: LowRankRegressor, train: TableFiles, console: Console) -> tuple[Any, Array]:
+def _training_rows(model: GPRegressor, train: TableFiles, console: Console) -> tuple[Any, Array]:
     """Inputs and targets the model learned from; rows that 'fit' held out for its test are left out again."""
     from certgp.estimators.naming import rows_for
 
     columns = columns_for(model, train, console)
     if columns.target is None:
-        known = getattr(model, "target_name_", "y")
+        known = model.target_name_ or "y"
         raise DataFileError(f"the files of --train have no column {known!r}, the target the model was fitted on")
     table = train.read([*columns.inputs, columns.target])
     rows = _rows_of_the_fit(model, len(table.values))
@@ -160,9 +156,9 @@ def _training_rows(model: LowRankRegressor, train: TableFiles, console: Console)
     return rows_for(model, values[:, :-1]), values[:, -1]
 
 
-def _rows_of_the_fit(model: LowRankRegressor, n: int) -> NDArray[np.int64]:
+def _rows_of_the_fit(model: GPRegressor, n: int) -> NDArray[np.int64]:
     """Which of n rows the model learned from: all, or those of the split that ``fit --test-fraction`` made."""
-    learned, table = model._n_rows(), getattr(model, "table_", None)
+    learned, table = model.n_rows_, model.table_
     if n == learned:
         return split_rows(n, 0.0, 0)[0]
     if table is not None and table.test_fraction and n == table.n_rows:

@@ -66,6 +66,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     callbacks: Sequence[Callback] | None
     target_name_: str | None = None  # of the table behind the fit, where it had names
     table_: Any = None  # its layout
+    method_: str | None = None  # the method that won, where several were compared
+    choice_: str | None = None  # why, in words
     _model: FittedModel | None = None
     _fitting: Fitting | None = None  # only while a fit goes on
 
@@ -91,8 +93,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         self._check_parameters()
         self.target_name_ = self.table_ = None
         rows, target = checked_rows(self, X, y, ensure_min_samples=2)
-        check_magnitudes(rows, target, self._column_names())
-        warn_about_constants(rows, target, self._column_names(), self.standardize)
+        check_magnitudes(rows, target, self.column_names)
+        warn_about_constants(rows, target, self.column_names, self.standardize)
         self._fitting = self._prepare(rows, target)
         self._publish(*self._fitting.run(self.calibrate))
         self._fitting = None
@@ -333,6 +335,26 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         if fit.method is not None:
             self.method_, self.choice_ = fit.method, fit.choice
 
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns of the fit; none where they had none."""
+        return tuple(str(name) for name in vars(self).get("feature_names_in_", ()))
+
+    @property
+    def n_rows_(self) -> int:
+        """Number of rows that the model was conditioned on."""
+        return self._fitted().process.n_rows
+
+    @property
+    def certifies_itself(self) -> bool:
+        """Can predictions be certified without reading the training rows again?"""
+        return self._fitted().certifies_itself
+
+    @property
+    def needs_training_data(self) -> bool:
+        """Does the model predict from the training rows themselves, so that a file must hold them?"""
+        return self._fitted().process.holds_rows
+
     def hold(self, model: FittedModel) -> None:
         """Predict with this model from now on; for whatever fits or loads one."""
         self._model = model
@@ -345,13 +367,10 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             raise InvalidInputError("this estimator has no fitted model; call fit first")
         return self._model
 
-    def _column_names(self) -> NDArray[np.object_] | None:
-        return vars(self).get("feature_names_in_")
-
     def _load_inputs(self, X: ArrayLike) -> Rows:
         """Rows to predict (n, D), checked; those outside the training range are announced."""
         model, rows = self._fitted(), checked_inputs(self, X)
-        warn_about_extrapolation(rows, model.lower, model.upper, self._column_names(), model.process.returns_to_prior)
+        warn_about_extrapolation(rows, model.lower, model.upper, self.column_names, model.process.returns_to_prior)
         return rows
 
     def _source(self, model: FittedModel, X: Rows, y: Rows) -> ArraySource:

@@ -33,8 +33,7 @@ def named_rows(X: NDArray[np.floating], names: Sequence[str]) -> pa.Table:
 
 def rows_for(estimator: GPRegressor, X: NDArray[np.floating]) -> Any:
     """X (n, D) for a fitted estimator: with the names of its columns where it knows any."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return X if names is None else named_rows(X, [str(name) for name in names])
+    return named_rows(X, estimator.column_names) if estimator.column_names else X
 
 
 def fit_named(

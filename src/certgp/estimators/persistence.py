@@ -87,7 +87,7 @@ def load(path: str | Path, network: nn.Module | None = None) -> Any:
 def _build(tensors: dict[str, Any], values: Values, network: nn.Module | None) -> GPRegressor:
     parameters = {k: _revive(v) for k, v in values["parameters"].items()}
     parameters |= _given_network(values["parameters"], network)
-    estimator = _find(values["estimator"])(**parameters)
+    estimator: GPRegressor = _find(values["estimator"])(**parameters)
     estimator.hold(build_model(tensors, values, network))
     for name, value in (values["fitted"] | values["choice"]).items():
         setattr(estimator, name, value)

@@ -90,10 +90,10 @@ def _is_numeric(values: NDArray[Any]) -> bool:
 _LARGEST, _SMALLEST = 1e150, 1e-150  # their squares, which are variances, are still ordinary numbers
 
 
-def check_magnitudes(X: NDArray[np.floating], y: NDArray[np.floating], names: NDArray[np.object_] | None) -> None:
+def check_magnitudes(X: NDArray[np.floating], y: NDArray[np.floating], names: Sequence[str]) -> None:
     """Refuse columns of X (N, D), or a target y (N,), whose variance no floating-point number can hold."""
     for j, (least, most) in enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True)):
-        _check_magnitude(float(least), float(most), f"column {j if names is None else names[j]} of X")
+        _check_magnitude(float(least), float(most), f"column {names[j] if names else j} of X")
     _check_magnitude(float(y.min()), float(y.max()), "the target y")
 
 
@@ -111,7 +111,7 @@ def warn_about_extrapolation(
     X: NDArray[np.floating],
     lower: NDArray[np.float64],
     upper: NDArray[np.float64],
-    names: NDArray[np.object_] | None,
+    names: Sequence[str],
     returns_to_prior: bool,
 ) -> None:
     """Count the rows of X (n, D) that lie well outside the range [lower, upper] of the training inputs, and say where.
@@ -123,7 +123,7 @@ def warn_about_extrapolation(
     count = int(outside.any(axis=1).sum())
     if count:
         columns = np.flatnonzero(outside.any(axis=0))
-        labels = [str(names[j]) if names is not None else str(j) for j in columns[:10]]
+        labels = [names[j] if names else str(j) for j in columns[:10]]
         more = ", ..." if len(columns) > 10 else ""
         there = (
             "fall back towards the prior there" if returns_to_prior else "are extrapolations there and may be far off"
@@ -135,13 +135,11 @@ def warn_about_extrapolation(
         )
 
 
-def warn_about_constants(
-    X: NDArray[np.floating], y: NDArray[np.floating], names: NDArray[np.object_] | None, centred: bool
-) -> None:
+def warn_about_constants(X: NDArray[np.floating], y: NDArray[np.floating], names: Sequence[str], centred: bool) -> None:
     """Say which columns, or that the target, do not vary."""
     constant = np.flatnonzero([bool((X[:, j] == X[0, j]).all()) for j in range(X.shape[1])])
     if len(constant):
-        labels = [str(names[j]) if names is not None else str(j) for j in constant[:10]]
+        labels = [names[j] if names else str(j) for j in constant[:10]]
         more = ", ..." if len(constant) > 10 else ""
         warn_user(
             f"column(s) {', '.join(labels)}{more} of X do not vary and carry no information; they are ignored",

@@ -54,7 +54,7 @@ class ExactProcess(GaussianProcess):
     """GP conditioned on all rows: mean k*'S^-1 y, variance k** - |L^-1 k*|^2 with S = K + s2 I = L L'."""
 
     holds_rows: ClassVar[bool] = True
-    returns_to_prior: ClassVar[bool] = True  # type: ignore[assignment]
+    returns_to_prior: ClassVar[bool] = True
 
     def __init__(self, kernel: Kernel, X: Tensor, y: Tensor, noise_variance: float) -> None:
         self._kernel = kernel

@@ -34,7 +34,7 @@ class FittedModel:
     upper: Array  # (D,) largest
     in_float64: bool = True  # were the statistics folded in float64, so that certificates cover their rounding?
     certificate: Certificate | None = None  # the tightest statement about the training rows so far
-    rows: RowSource | None = None  # the standardised training rows; neither saved nor copied
+    rows: tuple[Rows, Rows] | None = None  # X (N, D) and y (N,) of the fit; neither saved nor copied
 
     def __post_init__(self) -> None:
         """Tell the processes the range of the training inputs."""
@@ -57,6 +57,12 @@ class FittedModel:
     def noise_variance(self) -> float:
         """s2 in the squared units of y."""
         return self.process.noise_variance * self.standardiser.y_scale**2
+
+    @property
+    def certifies_itself(self) -> bool:
+        """Can predictions be certified from what the model remembers alone?"""
+        process = self.process
+        return not isinstance(process, LowRankProcess) or process.model.features.minorises
 
     def log_evidence(self) -> float:
         """Log density of the training targets in the units of y."""
@@ -91,9 +97,7 @@ class FittedModel:
         """Mean (n,) and joint covariance (n, n) in the user's units."""
         check_dense(len(X), "Ask for return_std=True or predict fewer rows at a time.")
         covariance = self.process.covariance(self.tensor(X))
-        covariance = 0.5 * (
-            covariance + covariance.mT
-        )  # products may differ from their transpose
+        covariance = 0.5 * (covariance + covariance.mT)  # products may differ from their transpose
         if include_noise:
             covariance.diagonal().add_(self.process.predictive_noise)
         mean, _ = mixture_moments(*self.member_moments(X))

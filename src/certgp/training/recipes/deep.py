@@ -97,7 +97,12 @@ class DeepTrainer(Trainer):
         """
         settings = self.settings
         here = settings.callbacks or settings.verbose or not isinstance(settings.engine, LocalEngine)
-        if self.recipe.members == 1 or here or not settings.optimize or self._seconds(source.n_rows, source.n_columns) < _STARTING_SECONDS:
+        if (
+            self.recipe.members == 1
+            or here
+            or not settings.optimize
+            or self._seconds(source.n_rows, source.n_columns) < _STARTING_SECONDS
+        ):
             return 1
         return spare_workers(self.recipe.members)
 
