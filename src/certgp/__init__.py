@@ -23,7 +23,14 @@ from certgp.errors import (
 from certgp.methods import BUILT_IN
 
 if TYPE_CHECKING:
-    from certgp.estimators import AutoGP, DeepFourierGP, DeepMercerGP, ExactGP, FourierGP, MercerGP, SparseGP, load
+    from certgp.estimators import AutoGP as AutoGP
+    from certgp.estimators import DeepFourierGP as DeepFourierGP
+    from certgp.estimators import DeepMercerGP as DeepMercerGP
+    from certgp.estimators import ExactGP as ExactGP
+    from certgp.estimators import FourierGP as FourierGP
+    from certgp.estimators import MercerGP as MercerGP
+    from certgp.estimators import SparseGP as SparseGP
+    from certgp.estimators import load as load
 
 # Read when torch is loaded, so without effect where that came first. By default waiting OpenMP threads spin: they take
 # the cores from the compiled loops' threads, and from other programs. Measured (docs/benchmarks.md): one evaluation on

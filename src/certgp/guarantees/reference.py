@@ -105,8 +105,8 @@ def check_certifiable(model: LowRankModel) -> None:
     if isinstance(model.features, FourierMap) and model.features.learns_frequencies:
         raise NotCertifiableError(
             "a Fourier model with learned frequencies is no longer an approximation of its kernel, so there is no "
-            "exact GP to compare it with; fit with learn_frequencies=False (with AutoGP: leave 'fourier-learned' out of "
-            "candidates) to certify"
+            "exact GP to compare it with; fit with learn_frequencies=False to certify (with "
+            "AutoGP: leave 'fourier-learned' out of candidates)"
         )
 
 
