@@ -19,7 +19,7 @@ from scipy.io import savemat
 
 from certgp.errors import DataFileError
 from certgp_paper.datasets.catalogue import DATASETS
-from certgp_paper.datasets.preparation import prepared
+from certgp_paper.datasets.preparation import prepare
 from certgp_paper.datasets.preparation.archives import plain
 from certgp_paper.datasets.preparation.kegg import NAMES as KEGG_NAMES
 from certgp_paper.datasets.preparation.text import Layout, read_numbers
@@ -33,7 +33,7 @@ CONCRETE_HEADER = (
 
 
 def parse(name, *paths):
-    X, y = prepared(DATASETS[name], paths)
+    X, y = prepare(DATASETS[name], paths)
     assert X.dtype == y.dtype == np.float64
     assert X.shape[1] == DATASETS[name].n_columns
     assert y.shape == (len(X),)

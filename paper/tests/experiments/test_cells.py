@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from certgp.errors import DataFileError, InvalidInputError
-from certgp_paper.experiments.cells import Cell, Finished, chosen
+from certgp_paper.experiments.cells import Cell, Finished, select_cells
 
 CELLS = [Cell("family", {"data": data, "rank": rank}) for data in ("a", "b/c") for rank in (1, 20)]
 
 
 def test_cells_are_chosen_by_their_settings():
-    assert chosen(CELLS, ["rank=20"]) == [CELLS[1], CELLS[3]]
-    assert chosen(CELLS, ["rank=1,20", "data=a"]) == CELLS[:2]
-    assert chosen(CELLS, []) == CELLS
+    assert select_cells(CELLS, ["rank=20"]) == [CELLS[1], CELLS[3]]
+    assert select_cells(CELLS, ["rank=1,20", "data=a"]) == CELLS[:2]
+    assert select_cells(CELLS, []) == CELLS
 
 
 @pytest.mark.parametrize(
@@ -27,13 +27,13 @@ def test_cells_are_chosen_by_their_settings():
 )
 def test_conditions_that_fit_nothing_are_refused(conditions, text):
     with pytest.raises(InvalidInputError, match=text):
-        chosen(CELLS, conditions)
+        select_cells(CELLS, conditions)
 
 
 def test_numbers_in_messages_are_in_their_own_order():
     cells = [Cell("family", {"rank": rank}) for rank in (100, 6, 50, 10)]
     with pytest.raises(InvalidInputError, match="6, 10, 50, 100"):
-        chosen(cells, ["rank=7"])
+        select_cells(cells, ["rank=7"])
 
 
 def test_a_result_that_is_not_there_names_the_cell():

@@ -12,7 +12,7 @@ import pytest
 
 from certgp.errors import DataFileError
 from certgp_paper.experiments.cells import Cell, Finished
-from certgp_paper.experiments.store import CellStore, computed, source_hash
+from certgp_paper.experiments.store import CellStore, compute_cells, source_hash
 
 CELLS = [Cell("family", {"data": data, "rank": rank}) for data in ("a", "b/c") for rank in (1, 20)]
 
@@ -31,10 +31,12 @@ def test_an_interrupted_run_loses_only_the_cell_in_progress(tmp_path):
         return squares(settings)
 
     with pytest.raises(KeyboardInterrupt):
-        list(computed(CELLS, interrupted, store))
+        list(compute_cells(CELLS, interrupted, store))
     assert [f.cell for f in store.finished(CELLS)] == CELLS[:2]
     announced = []
-    again = list(computed(CELLS, squares, store, lambda cell, number, total: announced.append((cell, number, total))))
+    again = list(
+        compute_cells(CELLS, squares, store, lambda cell, number, total: announced.append((cell, number, total)))
+    )
     assert announced == [(CELLS[2], 3, 4), (CELLS[3], 4, 4)]
     assert [f["square"] for f in again] == [1, 400, 1, 400]
     assert [f["data"] for f in again] == ["a", "a", "b/c", "b/c"]
@@ -43,7 +45,7 @@ def test_an_interrupted_run_loses_only_the_cell_in_progress(tmp_path):
 
 def test_nothing_is_written_that_json_does_not_know(tmp_path):
     with pytest.raises(ValueError, match="not JSON compliant"):
-        list(computed(CELLS[:1], lambda settings: {"x": float("nan")}, CellStore(tmp_path)))
+        list(compute_cells(CELLS[:1], lambda settings: {"x": float("nan")}, CellStore(tmp_path)))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -61,7 +63,7 @@ def test_a_line_is_a_cell_and_the_last_line_counts(tmp_path):
 
 def test_every_torn_last_line_is_ignored_and_then_removed(tmp_path):
     store = CellStore(tmp_path)
-    list(computed(CELLS[:2], squares, store))
+    list(compute_cells(CELLS[:2], squares, store))
     path = store.path("family")
     whole = path.read_bytes()
     first = whole.index(b"\n") + 1
@@ -76,10 +78,10 @@ def test_every_torn_last_line_is_ignored_and_then_removed(tmp_path):
 
 def test_a_missing_line_break_loses_nothing(tmp_path):
     store = CellStore(tmp_path)
-    list(computed(CELLS[:2], squares, store))
+    list(compute_cells(CELLS[:2], squares, store))
     store.path("family").write_bytes(store.path("family").read_bytes().rstrip(b"\n"))
     assert len(store.finished(CELLS)) == 2
-    list(computed(CELLS[:3], squares, store))
+    list(compute_cells(CELLS[:3], squares, store))
     assert len(store.finished(CELLS)) == 3
 
 
@@ -164,14 +166,14 @@ def test_a_cell_that_fails_is_left_out_and_tried_again(tmp_path):
         raise ArithmeticError("no luck") if settings["data"] == "a" else FileNotFoundError("a bug of its own")
 
     with pytest.raises(FileNotFoundError):
-        list(computed(CELLS, unlucky, store, failed=lambda cell, error: told.append((cell, str(error)))))
+        list(compute_cells(CELLS, unlucky, store, failed=lambda cell, error: told.append((cell, str(error)))))
     assert [cell for cell, _ in told] == CELLS[:2]
     assert told[0][1] == "no luck"
     assert store.finished(CELLS) == []
-    assert len(list(computed(CELLS, squares, store))) == 4
+    assert len(list(compute_cells(CELLS, squares, store))) == 4
 
 
 def test_cells_say_which_source_made_them(tmp_path):
-    (cell,) = computed(CELLS[:1], squares, CellStore(tmp_path))
+    (cell,) = compute_cells(CELLS[:1], squares, CellStore(tmp_path))
     assert cell.made_by["source"] == source_hash()
     assert len(source_hash()) == 12

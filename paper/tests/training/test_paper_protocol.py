@@ -7,7 +7,7 @@ import pytest
 
 from certgp.errors import InvalidInputError
 from certgp.estimators.scores import score_gaussian
-from certgp.features.index_sets import total_degree_indices
+from certgp.features import total_degree_indices
 from certgp_paper.training.paper_protocol import fit_as_in_paper, fit_as_released
 
 rng = np.random.default_rng(0)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from certgp.checks import check_fraction
 from certgp.data import Standardiser
-from certgp.gp.mixture import mixture_log_density, mixture_moments, mixture_quantiles
+from certgp.gp import mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.training import History
 from certgp.training.minibatch import rate_factor
 

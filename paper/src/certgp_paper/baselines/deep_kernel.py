@@ -85,7 +85,7 @@ class DeepKernelGP(Baseline):
             check_count(name, getattr(self, name))
         order = np.random.default_rng(seed).permutation(len(X))
         held_out, learned = np.split(order, [max(1, round(_HELD_OUT * len(X)))])
-        network = self._pretrained(X, y, learned, held_out, seed)
+        network = self._pretrain(X, y, learned, held_out, seed)
         self._likelihood = gpytorch.likelihoods.GaussianLikelihood().double()
         self._likelihood.noise = _START_NOISE
         rows, others = torch.from_numpy(learned), torch.from_numpy(held_out)
@@ -97,7 +97,7 @@ class DeepKernelGP(Baseline):
             self._condition_on(X, y)
         return history
 
-    def _pretrained(self, X: Tensor, y: Tensor, learned: Any, held_out: Any, seed: int) -> Regression:
+    def _pretrain(self, X: Tensor, y: Tensor, learned: Any, held_out: Any, seed: int) -> Regression:
         """The network after squared error, at its best epoch on the held-out rows."""
         start = torch.Generator().manual_seed(seed)
         network = TanhNetwork([X.shape[1], *self.hidden, 1], start).float()

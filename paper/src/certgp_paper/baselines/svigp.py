@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from certgp.checks import check_count
-from certgp.features.inducing import kmeans_inducing_points
+from certgp.features import kmeans_inducing_points
 from certgp_paper.baselines.base import Baseline, minimise_in_batches
 from certgp_paper.baselines.gpytorch_library import gpytorch
 

@@ -26,9 +26,8 @@ from certgp.checks import check_choice, check_count, check_fraction
 from certgp.data import ArraySource, Chunk, ChunkSource, RowSource, Standardiser, SubsetSource
 from certgp.features import FeatureMap, FourierMap, MercerMap
 from certgp.features.spectral import iid_design
-from certgp.gp import LowRankModel
+from certgp.gp import Box, LowRankModel
 from certgp.gp.calibration import gaussian_nlpd
-from certgp.gp.process import Box
 from certgp.kernels import Gaussian
 from certgp.training import Callback, History, OptimisationResult
 from certgp.training.minibatch import MinibatchSettings, train_minibatches

@@ -131,7 +131,7 @@ def _rows(found: Experiment, arguments: argparse.Namespace, console: Console) ->
 
 
 def _compute(found: Experiment, cells: Sequence[Cell], store: CellStore, console: Console) -> None:
-    from certgp_paper.experiments.store import computed
+    from certgp_paper.experiments.store import compute_cells
 
     def announce(cell: Cell, number: int, total: int) -> None:
         console.status(f"{found.name} {number}/{total}: {cell}")
@@ -139,7 +139,7 @@ def _compute(found: Experiment, cells: Sequence[Cell], store: CellStore, console
     def failed(cell: Cell, error: Exception) -> None:
         console.notice(f"warning: {found.name}: the cell {cell} failed and is left out: {error}")
 
-    for _ in computed(cells, found.compute, store, announce, failed):
+    for _ in compute_cells(cells, found.compute, store, announce, failed):
         pass
 
 
@@ -167,10 +167,10 @@ def _with_data(
 
 def _wanted(cells: Sequence[Cell], arguments: argparse.Namespace, console: Console) -> Sequence[Cell]:
     """The cells that ``--only`` asks for; of all experiments, some need not have any."""
-    from certgp_paper.experiments.cells import chosen
+    from certgp_paper.experiments.cells import select_cells
 
     try:
-        return chosen(cells, arguments.only)
+        return select_cells(cells, arguments.only)
     except InvalidInputError as error:
         if arguments.name != _ALL:
             raise

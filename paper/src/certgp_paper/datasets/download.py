@@ -114,7 +114,7 @@ def _attempt(file: RemoteFile, path: Path, progress: Progress, timeout: float) -
         length = response.headers.get("Content-Length")
         total = start + int(length) if length else None
         with _part(path).open("ab" if resumed else "wb") as stream:
-            done = _copied(response, stream, start, lambda n: progress(file.name, n, total))
+            done = _copy(response, stream, start, lambda n: progress(file.name, n, total))
     if total is not None and done < total:
         raise _BrokenOffError(f"after {done:,} of {total:,} bytes")
     return None
@@ -139,7 +139,7 @@ def _keep_validator(url: str, response: http.client.HTTPResponse, path: Path) ->
     _validator_file(path).write_text(json.dumps(content))
 
 
-def _copied(response: IO[bytes], stream: IO[bytes], start: int, progress: Callable[[int], None]) -> int:
+def _copy(response: IO[bytes], stream: IO[bytes], start: int, progress: Callable[[int], None]) -> int:
     """Copy block by block; returns how many bytes the file has now."""
     done = start
     while True:

@@ -41,8 +41,8 @@ def fetch_dataset(
 
 
 def _make(name: str, progress: Progress, timeout: float, accept_changed: bool) -> None:
-    from certgp.data.tables import write_table
-    from certgp_paper.datasets.preparation import prepared
+    from certgp.data import write_table
+    from certgp_paper.datasets.preparation import prepare
 
     local = local_dataset(name)
     folder = data_directory() / DOWNLOADS / name
@@ -56,7 +56,7 @@ def _make(name: str, progress: Progress, timeout: float, accept_changed: bool) -
     for file, path in zip(local.info.files, paths, strict=True):
         download(file, path, progress, timeout, accept_changed)
     try:
-        X, y = prepared(local.info, paths)
+        X, y = prepare(local.info, paths)
     except DataFileError:
         for path in paths:  # it may be a page that says sorry: its checksum must not be the expected one from now on
             forget(path)

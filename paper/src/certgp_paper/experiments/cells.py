@@ -59,7 +59,7 @@ class Finished:
         return self.result[key]
 
 
-def chosen(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
+def select_cells(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
     """Cells whose settings agree with all conditions ``key=value`` or ``key=value,value``."""
     left, used = list(cells), list[str]()
     for condition in only:

@@ -7,7 +7,7 @@ each rank stand those that theorems promise before or after the data are seen, f
                      frequencies of his modified density, not the independent ones measured here)
     a_priori_sharp   best of four inequalities and 1/2 (t - ln(1 + t)) (Mercer); quadratic in the error (Fourier)
     trace_paper      the trace certificate t / 2 of the data at hand;  trace_sharp  1/2 (t - ln(1 + t))
-    reference        certificate R1, through a larger reference below the kernel
+    reference        certificate R1, through a larger reference dominated by the kernel
 
 Fourier ranks above 2 N are not searched: an exact GP has rank N. At N = 5000 the Matern Fourier ranks are computed for
 D <= 3 only; at N = 1000 four and more dimensions need more than 2 N.

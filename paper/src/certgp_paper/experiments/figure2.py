@@ -5,8 +5,8 @@ eigendecomposition of K (Matern kernel); the figure prints no numbers. Inputs ar
 then uniform ones from the same generator. Fourier features are drawn ten times.
 
 Certificates: the paper's t / 2 and the sharpened 1/2 (t - ln(1 + t)) where Sigma <= K, and the interval R1 through a
-reference below the kernel, which also serves Fourier features. An eigendecomposition of K has no use for R1: whoever
-has it knows the divergence.
+reference dominated by the kernel, which also serves Fourier features. An eigendecomposition of K has no use for R1:
+whoever has it knows the divergence.
 """
 
 from __future__ import annotations

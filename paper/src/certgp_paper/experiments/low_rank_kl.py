@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from certgp.features import FourierMap
-from certgp.guarantees.dominated import sharpened_trace_bound
+from certgp.guarantees import sharpened_trace_bound
 from certgp.guarantees.rounding import accumulation_slack
 from certgp.guarantees.scalars import log_excess
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower

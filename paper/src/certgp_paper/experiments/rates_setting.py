@@ -16,9 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from certgp.data import Chunk
-from certgp.data.sources import ChunkSource
-from certgp.engines.local import LocalEngine
+from certgp.data import Chunk, ChunkSource
+from certgp.engines import LocalEngine
 from certgp.features import FeatureMap, FourierMap, MercerMap
 from certgp.features.spectral import iid_design
 from certgp.gp import LowRankModel
@@ -63,7 +62,7 @@ def fourier_map(name: str, dimension: int, pairs: int, seed: int, draw: int = 0)
 
 
 def reference(features: FeatureMap, name: str, X: Tensor, rank: int) -> Reference:
-    """A reference of this rank below the kernel, read over the rows: what certificate R1 needs."""
+    """A reference of this rank, dominated by the kernel, read over the rows: what certificate R1 needs."""
     model = LowRankModel(Identity(X.shape[1]), features)
     rows = ChunkSource(Chunk(X, torch.zeros(len(X), dtype=torch.float64)))
     problem = Problem(model, 1.0, NOISE, rows, LocalEngine())

@@ -153,7 +153,7 @@ def _locked(path: Path) -> Iterator[BinaryIO]:
             return
 
 
-def computed(
+def compute_cells(
     cells: Sequence[Cell],
     compute: Callable[[Settings], Values],
     store: CellStore,

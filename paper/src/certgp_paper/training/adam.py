@@ -6,13 +6,12 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from certgp.errors import NotPositiveDefiniteError
-from certgp.training.history import Callback, History, Iteration
-from certgp.training.lbfgs import OptimisationResult
-from certgp.training.objective import Objective
-from certgp.training.parameters import Array
+from certgp.training import Callback, History, Iteration, Objective, OptimisationResult
 
+Array = NDArray[np.float64]
 _BETAS = (0.9, 0.999)
 _EPSILON = 1e-7  # that of TensorFlow's Adam; torch has 1e-8
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from certgp.training.objective import Objective
-from certgp.training.parameters import Array
+from certgp.training import Objective
+
+Array = NDArray[np.float64]
 
 
 def are_logarithms(labels: Sequence[str]) -> NDArray[np.bool_]:

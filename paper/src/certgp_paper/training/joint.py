@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from certgp.data import RowSource
 from certgp.engines import Engine
-from certgp.gp import LowRankModel, Statistics, evidence_gradient
-from certgp.gp.evidence import EvidenceGradient
+from certgp.gp import EvidenceGradient, LowRankModel, Statistics, evidence_gradient
 from certgp.training.objective import FoldedObjective
-from certgp.training.parameters import Array
 
+Array = NDArray[np.float64]
 _VARIANCES = ("log_signal_variance", "log_noise_variance")
 _VARIANCE_BOUNDS = (math.log(1e-6), math.log(1e6))
 

@@ -36,8 +36,7 @@ from torch import Tensor
 from certgp.data import Chunk, ChunkSource
 from certgp.engines import LocalEngine
 from certgp.errors import InvalidInputError
-from certgp.features import FourierMap, MercerMap, NystromMap
-from certgp.features.inducing import kmeans_inducing_points
+from certgp.features import FourierMap, MercerMap, NystromMap, kmeans_inducing_points
 from certgp.features.spectral import iid_design
 from certgp.gp import LowRankModel, LowRankProcess
 from certgp.gp.calibration import gaussian_nlpd

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 Parser = Callable[[Sequence[Path]], tuple[Array, Array]]
 
 
-def prepared(info: DatasetInfo, paths: Sequence[Path]) -> tuple[Array, Array]:
+def prepare(info: DatasetInfo, paths: Sequence[Path]) -> tuple[Array, Array]:
     """X (N, D) and y (N,) of a data set from its downloaded files, in the order of ``info.files``."""
     module, function = info.parser.split(":")
     parse: Parser = getattr(import_module(f"certgp_paper.datasets.preparation.{module}"), function)
