@@ -22,8 +22,8 @@ import torch
 
 import certgp
 from cells import Cells, scores, summary, timed
-from certgp.experiments.published import published
-from certgp.experiments.splits import standardised_split
+from certgp_paper.datasets.splits import standardised_split
+from certgp_paper.published import published
 
 KEYS = ("data", "model", "rank", "split", "seed")
 MODELS = {

@@ -17,8 +17,8 @@ import torch
 import certgp
 from certgp.estimators.automatic_rank import truncated
 from certgp.estimators.certification import problem_of
-from certgp.experiments.splits import standardised_split
 from certgp.guarantees import certify_through, growing_references
+from certgp_paper.datasets.splits import standardised_split
 
 
 def rows_of(name: str, rows: int | None) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:

@@ -23,8 +23,8 @@ import torch
 from accuracy import MODELS
 from certgp.errors import CertgpWarning
 from certgp.estimators.low_rank import LowRankRegressor
-from certgp.experiments.splits import standardised_split
 from certgp.training import LowRankObjective
+from certgp_paper.datasets.splits import standardised_split
 
 
 def log(text: str) -> None:

@@ -23,9 +23,9 @@ import torch
 
 import certgp
 from cells import Cell, Cells, scores, summary, timed
-from certgp.experiments.published import published
-from certgp.experiments.splits import standardised_split
-from certgp.experiments.two_step import NetworkRegressor, TwoStepGP
+from certgp_paper.baselines.two_step import NetworkRegressor, TwoStepGP
+from certgp_paper.datasets.splits import standardised_split
+from certgp_paper.published import published
 
 KEYS = ("data", "method", "members", "split", "max_iter")
 RANK = 100  # of the linear models
@@ -55,8 +55,7 @@ def uncalibrated(model):
     if isinstance(model, NetworkRegressor):
         plain.noise_variance_ = model.training_noise_variance_
     else:
-        plain._model.process = copy.copy(model._model.process)
-        plain._model.process.noise_scale = 1.0
+        plain.noise_scale_ = 1.0
     return plain
 
 

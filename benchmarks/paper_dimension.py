@@ -11,10 +11,10 @@ import json
 
 import numpy as np
 
-from certgp.experiments.paper_protocol import DIMENSIONS, fit_as_in_paper
-from certgp.experiments.published import published
-from certgp.experiments.scores import score_gaussian
-from certgp.experiments.splits import standardised_split
+from certgp.estimators.scores import score_gaussian
+from certgp_paper.datasets.splits import standardised_split
+from certgp_paper.published import published
+from certgp_paper.training.paper_protocol import DIMENSIONS, fit_as_in_paper
 
 
 def main() -> None:

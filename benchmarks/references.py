@@ -19,9 +19,9 @@ import torch
 
 from accuracy import MODELS
 from certgp.errors import CertgpWarning
-from certgp.experiments.splits import standardised_split
 from certgp.features import FeatureMap, NystromMap, data_mercer_map, greedy_inducing_points, mean_gap
 from certgp.kernels import Kernel
+from certgp_paper.datasets.splits import standardised_split
 
 ROWS, JITTER = 4_000, 1e-8
 

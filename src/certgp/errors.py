@@ -28,10 +28,6 @@ class DataFileError(CertgpError, ValueError):
     """A data file cannot be read or does not hold what was asked for."""
 
 
-class DownloadError(DataFileError):
-    """A file could not be fetched, or is not the one that was expected."""
-
-
 class CertgpWarning(UserWarning):
     """Base of every warning that certgp gives."""
 

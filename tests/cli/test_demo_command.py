@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from certgp.experiments import curves, surface
+from certgp.cli.demo_problems import curve, surface
 from certgp.training import Callback, Iteration
 
 
 @pytest.fixture(scope="module")
-def small_results() -> tuple[curves.CurvesResult, surface.SurfaceResult]:
-    return curves.run_curves(n=40, noise=0.1), surface.run_surface(n=1000, rank=25)
+def small_results() -> tuple[curve.CurvesResult, surface.SurfaceResult]:
+    return curve.run_curves(n=40, noise=0.1), surface.run_surface(n=1000, rank=25)
 
 
 @pytest.fixture
 def small_demo(monkeypatch, small_results) -> None:
-    def quick_curves() -> curves.CurvesResult:  # without arguments: the paper's example
+    def quick_curves() -> curve.CurvesResult:  # without arguments: the paper's example
         return small_results[0]
 
     def quick_surface(callbacks: tuple[Callback, ...]) -> surface.SurfaceResult:
@@ -27,7 +27,7 @@ def small_demo(monkeypatch, small_results) -> None:
             callback(Iteration(1, 0.5, 1.0, 0.1, 25))
         return small_results[1]
 
-    monkeypatch.setattr(curves, "run_curves", quick_curves)
+    monkeypatch.setattr(curve, "run_curves", quick_curves)
     monkeypatch.setattr(surface, "run_surface", quick_surface)
 
 
@@ -53,7 +53,7 @@ def test_json(certgp, small_results):
 
 @pytest.mark.usefixtures("small_demo")
 def test_without_matplotlib_scores_are_printed_and_the_remedy_named(certgp, monkeypatch):
-    drawing = [name for name in sys.modules if name.split(".")[0] == "matplotlib" or name.startswith("certgp.report.")]
+    drawing = [name for name in sys.modules if name.split(".")[0] == "matplotlib" or name.startswith("certgp.plots")]
     for name in drawing:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -13,8 +13,8 @@ from certgp.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
-    from certgp.experiments.curves import CurvesResult
-    from certgp.experiments.surface import SurfaceResult
+    from certgp.cli.demo_problems.curve import CurvesResult
+    from certgp.cli.demo_problems.surface import SurfaceResult
 
 _EXAMPLES = """\
   certgp demo
@@ -39,8 +39,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Run both experiments, print their scores, save their plots."""
     _prepare(arguments.out)
     console.status("starting")
-    from certgp.experiments.curves import run_curves
-    from certgp.experiments.surface import run_surface
+    from certgp.cli.demo_problems.curve import run_curves
+    from certgp.cli.demo_problems.surface import run_surface
 
     console.status("fitting three models to a curve")
     curves = run_curves()
@@ -68,7 +68,7 @@ def _prepare(out: Path) -> None:
 
 def _save_plots(curves: CurvesResult, surface: SurfaceResult, out: Path, console: Console) -> list[Path]:
     try:
-        from certgp.report.plots import plot_curves, plot_history, plot_surface, save_figure
+        from certgp.plots import plot_curves, plot_history, plot_surface, save_figure
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("matplotlib"):
             raise

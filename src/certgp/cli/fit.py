@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     check_model_options(arguments.method, arguments.kernel, arguments.rank)
     console.status("starting")
     from certgp.estimators.naming import rows_for
-    from certgp.experiments.scores import score
+    from certgp.estimators.scores import score
 
     _check_model_path(arguments.out)
     data = TrainingData.open(arguments)

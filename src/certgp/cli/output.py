@@ -15,7 +15,7 @@ from certgp.errors import CertgpWarning
 
 if TYPE_CHECKING:
     from certgp.data.tables import Array
-    from certgp.experiments.scores import Scores
+    from certgp.estimators.scores import Scores
     from certgp.training import Iteration
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
     from certgp.data.tables import Array, TableFiles
     from certgp.estimators import GPRegressor
-    from certgp.experiments.scores import Scores
+    from certgp.estimators.scores import Scores
 
 _EXAMPLES = """\
   certgp predict price.model new.csv --out predictions.csv
@@ -102,7 +102,7 @@ def _scores(
     model: GPRegressor, X: ArrayLike, files: TableFiles, target: str | None, coverage: float, console: Console
 ) -> Scores | None:
     """Scores where the target is there and usable; new rows often carry an empty target column, which is no error."""
-    from certgp.experiments.scores import score
+    from certgp.estimators.scores import score
 
     if target is None:
         return None

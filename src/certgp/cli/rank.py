@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     held_out = (rows_for(model, rows.test.X), rows.test.y) if len(rows.test.y) else ()
     curve = model.rank_curve(*held_out)
     if arguments.plot is not None:
-        from certgp.report.plots import plot_rank_curve, save_figure
+        from certgp.plots import plot_rank_curve, save_figure
 
         save_figure(plot_rank_curve(curve), arguments.plot)
     n_rows, plot = len(rows.train.y), None if arguments.plot is None else str(arguments.plot)

@@ -1,4 +1,4 @@
-"""Where rows come from: arrays and files, standardised and handed out in chunks; the registry of data sets."""
+"""Where rows come from: arrays and files, standardised and handed out in chunks."""
 
 from __future__ import annotations
 
@@ -6,18 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from certgp.data.catalogue import DatasetInfo
-    from certgp.data.fetch import fetch_dataset
-    from certgp.data.registry import (
-        data_directory,
-        dataset_info,
-        dataset_names,
-        dataset_path,
-        load_dataset,
-        load_paper_version,
-        local_dataset,
-        missing_dataset,
-    )
     from certgp.data.sources import (
         ArraySource,
         Chunk,
@@ -31,27 +19,17 @@ if TYPE_CHECKING:
     from certgp.data.standardise import Standardiser
     from certgp.data.tables import Table, read_table, write_table
 
-# name -> module; imported at the first use, so that listing data sets does not wait for torch
+# name -> module; imported at the first use, so that reading a table does not wait for torch
 _MODULES = {
     "ArraySource": "sources",
     "Chunk": "sources",
     "ChunkSource": "sources",
-    "DatasetInfo": "catalogue",
     "RowSource": "sources",
     "Standardiser": "standardise",
     "SubsetSource": "sources",
     "Table": "tables",
     "TypedSource": "sources",
     "count_distinct_rows": "sources",
-    "data_directory": "registry",
-    "dataset_info": "registry",
-    "dataset_names": "registry",
-    "dataset_path": "registry",
-    "fetch_dataset": "fetch",
-    "load_dataset": "registry",
-    "load_paper_version": "registry",
-    "local_dataset": "registry",
-    "missing_dataset": "registry",
     "read_table": "tables",
     "target_is_constant": "sources",
     "write_table": "tables",
@@ -61,22 +39,12 @@ __all__ = [
     "ArraySource",
     "Chunk",
     "ChunkSource",
-    "DatasetInfo",
     "RowSource",
     "Standardiser",
     "SubsetSource",
     "Table",
     "TypedSource",
     "count_distinct_rows",
-    "data_directory",
-    "dataset_info",
-    "dataset_names",
-    "dataset_path",
-    "fetch_dataset",
-    "load_dataset",
-    "load_paper_version",
-    "local_dataset",
-    "missing_dataset",
     "read_table",
     "target_is_constant",
     "write_table",

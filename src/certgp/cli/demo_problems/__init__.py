@@ -1,0 +1,1 @@
+"""The two problems of ``certgp demo``: simulated, with a known truth."""
