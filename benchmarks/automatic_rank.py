@@ -13,10 +13,10 @@ import warnings
 
 import numpy as np
 import torch
-
-import certgp
 from certgp.estimators.automatic_rank import truncated
 from certgp.estimators.certification import problem_of
+
+import certgp
 from certgp.guarantees import certify_through, growing_references
 from certgp_paper.datasets.splits import standardised_split
 

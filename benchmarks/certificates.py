@@ -19,10 +19,10 @@ import warnings
 import numpy as np
 import scipy.linalg
 import torch
+from certgp.estimators.low_rank import LowRankRegressor
 
 from accuracy import MODELS
 from certgp.errors import CertgpWarning
-from certgp.estimators.low_rank import LowRankRegressor
 from certgp.training import LowRankObjective
 from certgp_paper.datasets.splits import standardised_split
 

@@ -30,9 +30,9 @@ from certgp.gp import Box, LowRankModel
 from certgp.gp.calibration import gaussian_nlpd
 from certgp.kernels import Gaussian
 from certgp.training import Callback, History, OptimisationResult
-from certgp.training.mini_batch.steps import MinibatchSettings, train_minibatches
-from certgp.training.mini_batch.squared_error import Regression, SquaredErrorTask
 from certgp.training.mini_batch.evidence import JointModel, finish
+from certgp.training.mini_batch.squared_error import Regression, SquaredErrorTask
+from certgp.training.mini_batch.steps import MinibatchSettings, train_minibatches
 from certgp.transforms import Network, TanhNetwork
 from certgp_paper.baselines.base import Baseline, checked_inputs, checked_rows, generator
 

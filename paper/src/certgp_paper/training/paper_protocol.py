@@ -34,14 +34,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from certgp.data import Chunk, ChunkSource
-from certgp.engines import LocalEngine
+from certgp.engines import LocalEngine, fold_feature_statistics
 from certgp.errors import InvalidInputError
 from certgp.features import FourierMap, MercerMap, NystromMap, kmeans_inducing_points
 from certgp.features.spectral import iid_design
 from certgp.gp import LowRankModel, LowRankProcess
 from certgp.gp.calibration import gaussian_nlpd
 from certgp.kernels import Gaussian
-from certgp.training.full_batch.objective import fold_feature_statistics
 from certgp.transforms import Identity, Projection, input_moments
 from certgp_paper.datasets.splits import Array
 from certgp_paper.training.adam import Adam, descend
