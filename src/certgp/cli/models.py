@@ -49,7 +49,7 @@ def certifies_itself(model: GPRegressor) -> bool:
     from certgp.gp import LowRankProcess
 
     process = model._process
-    return not isinstance(process, LowRankProcess) or process.model.features.minorises
+    return not isinstance(process, LowRankProcess) or process.model.features.dominated
 
 
 def _unfitted(method: str, kernel: str, rank: Any, seed: int, callbacks: Sequence[Callback]) -> GPRegressor:

@@ -22,9 +22,8 @@ from certgp.estimators.mercer import MercerGP
 from certgp.estimators.planned import Plan, PlannedRegressor, TrialRows
 from certgp.estimators.sparse import SparseGP
 from certgp.estimators.validation import generator
-from certgp.features import FourierMap
 from certgp.gp import LowRankProcess
-from certgp.kernels import Kernel
+from certgp.kernels import Kernel, kernel_from_name
 from certgp.training import Callback, EvaluationLog, OptimisationResult, Stage, Trial
 
 _LEARNED = "fourier-learned"
@@ -115,7 +114,7 @@ class AutoGP(LowRankRegressor):
 
     def _check_certifiable(self) -> None:
         features = self._process.model.features
-        if isinstance(features, FourierMap) and features.learns_frequencies:
+        if not features.approximates_kernel:
             others = tuple(name for name in self.candidates if name != _LEARNED)
             raise NotCertifiableError(
                 f"AutoGP chose '{_LEARNED}', whose learned frequencies approximate no kernel, so there is no exact GP "
@@ -128,11 +127,14 @@ class AutoGP(LowRankRegressor):
         names = self.candidates
         if isinstance(names, str) or not names or any(name not in CANDIDATES for name in names):
             raise InvalidInputError(f"candidates must be some of {', '.join(CANDIDATES)}, found {names!r}")
-        family = self.kernel if isinstance(self.kernel, str) else getattr(self.kernel, "name", "")
+        kernel = kernel_from_name(self.kernel)() if isinstance(self.kernel, str) else self.kernel
+        if not isinstance(kernel, Kernel):
+            raise InvalidInputError(f"kernel must be a name or a kernel object, found {kernel!r}")
         usable = [
             name
             for name in dict.fromkeys(names)
-            if (family == "gaussian" or not name.startswith("mercer"))
+            if (kernel.has_mercer_expansion or not name.startswith("mercer"))
+            and (kernel.has_spectral_law or not name.startswith("fourier"))
             and (self.dtype != "float32" or name != "sparse")
             and (self.rank != AUTOMATIC or name not in _HARD_TO_CERTIFY)
         ]
@@ -140,7 +142,7 @@ class AutoGP(LowRankRegressor):
             raise InvalidInputError(
                 f"candidates={tuple(names)!r} has no method for rank={self.rank!r}, kernel={self.kernel!r} and "
                 f"dtype={self.dtype!r}; "
-                "add 'fourier'"
+                "add 'sparse' or 'fourier'"
             )
         return {name: self._contestant(name) for name in usable}
 

@@ -75,7 +75,7 @@ def _certified(estimator: PlannedRegressor, problem: Problem, process: LowRankPr
     """The best statement about this process: its own statistics where they suffice, else a reference wide enough."""
     n, s2 = problem.source.n_rows, problem.noise_variance
     own: Certificate | None = None
-    if process.model.features.minorises:
+    if process.model.features.dominated:
         own = certify_dominated(process.statistics, process.signal_variance, s2, process.model.features.rounding())
     best = None if own is None else _Verdict(own, None)
     first = max(_REFERENCE_FACTOR * process.model.rank, 2 * FIRST_RANK)

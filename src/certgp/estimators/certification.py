@@ -109,7 +109,7 @@ def certify_fitted(
             "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
         )
     estimator._check_certifiable()
-    if request.plain and process.model.features.minorises:
+    if request.plain and process.model.features.dominated:
         return _certify_from_training(estimator, X, source if check_rows else None)
     return _certify_from_rows(estimator, X, source(), request)
 

@@ -18,9 +18,7 @@ from certgp.estimators.base import GPRegressor, unoptimised
 from certgp.estimators.certification import DEFAULT_MAX_REFERENCE_RANK, OTHER_ROWS, Request, row_pair
 from certgp.estimators.row_bounds import Confirm
 from certgp.estimators.validation import StartingValues, check_count, checked_rows, generator, starting_values
-from certgp.features.base import LOG_SCALE_BOUNDS
 from certgp.gp import ExactProcess
-from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
 from certgp.guarantees import Certificate, Interval, RankCurve
 from certgp.guarantees.statistical import DEFAULT_PROBES
 from certgp.kernels import Kernel
@@ -141,7 +139,7 @@ class ExactGP(GPRegressor):
 
     def _train(self, rows: Chunk, start: StartingValues) -> tuple[ExactProcess, OptimisationResult]:
         ratio = start.noise_variance / float(start.kernel.signal_variance)
-        objective = ExactObjective(start.kernel, rows, ratio, DEFAULT_NOISE_RATIO_BOUNDS, LOG_SCALE_BOUNDS)
+        objective = ExactObjective(start.kernel, rows, ratio)
         if self.length_scale is None and not isinstance(self.kernel, Kernel):
             self._scan(objective, rows, start)
         outcome = minimise(objective, max_iter=self.max_iter, rank=len(rows.y), callbacks=self._observers())
@@ -154,9 +152,7 @@ class ExactGP(GPRegressor):
         """Find starting length-scales, on some of the rows where there are many."""
         pick = torch.from_numpy(np.sort(generator(self.random_state).permutation(len(rows.y))[:_SCAN_ROWS]))
         ratio = start.noise_variance / float(start.kernel.signal_variance)
-        some = ExactObjective(
-            start.kernel, Chunk(rows.X[pick], rows.y[pick]), ratio, DEFAULT_NOISE_RATIO_BOUNDS, LOG_SCALE_BOUNDS
-        )
+        some = ExactObjective(start.kernel, Chunk(rows.X[pick], rows.y[pick]), ratio)
         choose_exact_starting_scale(some)
         objective.parameters.set(some.parameters.get())
 
@@ -172,9 +168,8 @@ class ExactGP(GPRegressor):
         return Chunk(self._tensor(X), torch.from_numpy(self._standardiser.target(y)))
 
     def _kernel_in_user_units(self) -> Kernel:
-        kernel = self._process.kernel
-        scales = kernel.length_scale.detach().numpy() * self._standardiser.x_scale
-        return type(kernel)(scales, float(kernel.signal_variance) * self._standardiser.y_scale**2)
+        units = self._standardiser
+        return self._process.kernel.to_user(units.x_mean, units.x_scale, units.y_scale)
 
     def _log_evidence(self) -> float:
         return self._process.log_evidence()

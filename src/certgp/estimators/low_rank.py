@@ -168,16 +168,21 @@ class LowRankRegressor(GPRegressor):
             process.noise_variance,
         )
         rows = self._validation_rows(X, y)
-        if features.minorises:
-            result = nested_rank_curve(stats, sf2, s2, rows, features.rounding())
-            if not self._in_float64():  # rounding of float32 features is beyond what the bounds allow for
-                result = replace(result, elbo=None, kl_bound=None)
+        if features.dominated:
+            result = nested_rank_curve(stats, sf2, s2, rows, self._map_rounding())
         else:
             result = paired_rank_curve(features, stats, sf2, s2, rows)
         shift = self._user_evidence(0.0)
         elbo = None if result.elbo is None else result.elbo + shift
         nlpd = None if result.nlpd is None else result.nlpd + math.log(self._standardiser.y_scale)
         return replace(result, log_evidence=result.log_evidence + shift, elbo=elbo, nlpd=nlpd)
+
+    def _map_rounding(self) -> float | None:
+        """Of the features, where it is known; that of float32 is beyond what bounds allow for."""
+        try:
+            return self._process.model.features.rounding() if self._in_float64() else None
+        except NotCertifiableError:
+            return None
 
     def _validation_rows(self, X: ArrayLike | None, y: ArrayLike | None) -> ValidationRows | None:
         if X is None and y is None:
@@ -187,9 +192,10 @@ class LowRankRegressor(GPRegressor):
         rows, target = checked_rows(self, X, y, reset=False)
         inputs, process = self._tensor(rows), self._process
         with torch.no_grad():
-            features = process.model(inputs)
+            features, diagonal = process.model(inputs), process.model.diagonal(inputs)
         targets = torch.from_numpy(self._standardiser.target(target))
-        return ValidationRows(features, targets, process.carried(inputs), process.regained(inputs))
+        rho, restored = process.boundary_correlation(inputs), process.restored_variance_mask(inputs)
+        return ValidationRows(features, targets, rho, restored, diagonal)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the training rows: a pickled model is as small as a saved one."""
@@ -244,20 +250,18 @@ class LowRankRegressor(GPRegressor):
         more = fold_feature_statistics(self._process.model, self._source(X, y), check_engine(self.engine))
         return self._process.updated(more)
 
-    def _kernel_units(self) -> NDArray[np.float64]:
-        """Units of the kernel's inputs, one per kernel dimension: those of X, or none behind a projection."""
-        transform = self._low_rank_members()[0].model.transform
-        return self._standardiser.x_scale if isinstance(transform, (Identity, Clip)) else np.ones(transform.dimension)
-
     def _low_rank_members(self) -> list[LowRankProcess]:
         """The process, or those of which it is the mixture."""
         return [member for member in self._process.members if isinstance(member, LowRankProcess)]
 
     def _kernel_in_user_units(self) -> Kernel:
         process = self._low_rank_members()[0]
-        features = process.model.features
-        scales = features.log_length_scale.detach().exp().numpy() * self._kernel_units()
-        return features.kernel_family(scales, process.signal_variance * self._standardiser.y_scale**2)
+        units = self._standardiser
+        plain = isinstance(process.model.transform, (Identity, Clip))
+        d = process.model.transform.dimension
+        mean, scale = (units.x_mean, units.x_scale) if plain else (np.zeros(d), np.ones(d))
+        kernel = process.model.features.fixed_kernel().with_signal_variance(process.signal_variance)
+        return kernel.to_user(mean, scale, units.y_scale)
 
     def _log_evidence(self) -> float:
         """Of the process, or the mean over those of which it is the mixture."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from certgp.estimators.validation import check_choice, check_count, check_engine
 from certgp.features import MercerMap
 from certgp.features.mercer import INDEX_SETS
 from certgp.gp import LowRankModel
-from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
 from certgp.kernels import Kernel
 from certgp.training import Callback, Candidate, Stage, even_parts, reselect_indices
 from certgp.transforms import (
@@ -206,9 +205,9 @@ class MercerGP(PlannedRegressor):
     def _choose_indices(self, model: LowRankModel, rank: int, rng: np.random.Generator, source: RowSource) -> bool:
         """Choose the index set at the present parameters; False for sets that do not depend on them."""
         if self.index_set == "greedy":
-            engine = check_engine(self.engine)
-            reselect_indices(model, rank, source, engine, self.objective, DEFAULT_NOISE_RATIO_BOUNDS, rng)
-        elif isinstance(model.features, MercerMap):
+            engine, features = check_engine(self.engine), cast(MercerMap, model.features)
+            reselect_indices(model.transform, features, rank, source, engine, self.objective, rng)
+        else:
             model.features.choose_indices(rank)
         return self.index_set in ("greedy", "optimal")
 

@@ -31,7 +31,7 @@ from certgp.estimators.validation import (
 )
 from certgp.gp import LowRankModel, LowRankProcess
 from certgp.gp.calibration import gaussian_log_density
-from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS, profile_evidence
+from certgp.gp.profile import profile_evidence
 from certgp.kernels import Kernel
 from certgp.training import (
     Candidate,
@@ -145,9 +145,7 @@ class PlannedRegressor(LowRankRegressor):
             return float(self._held_out_losses(replace(plan, model=model), rows).mean())
 
         engine, observers = check_engine(self.engine), self._observers()
-        result = try_candidates(
-            plan.candidates, begin, score, engine, self.objective, DEFAULT_NOISE_RATIO_BOUNDS, observers, log
-        )
+        result = try_candidates(plan.candidates, begin, score, engine, self.objective, observers, log)
         return Plan(result.best.model, result.best.stages, plan.start), result
 
     def _held_out_losses(self, plan: Plan, rows: TrialRows, source: RowSource | None = None) -> NDArray[np.float64]:
@@ -163,7 +161,7 @@ class PlannedRegressor(LowRankRegressor):
         stats = fold_feature_statistics(model, source, check_engine(self.engine))
         signal, noise = float(plan.start.kernel.signal_variance), plan.start.noise_variance
         if learn:
-            best = profile_evidence(stats, self.objective, DEFAULT_NOISE_RATIO_BOUNDS)
+            best = profile_evidence(stats, self.objective)
             signal, noise = best.signal_variance, best.noise_variance
         return LowRankProcess(model, stats, signal, noise, self.variance)
 
@@ -176,7 +174,7 @@ class PlannedRegressor(LowRankRegressor):
         if self.length_scale is not None or isinstance(self.kernel, Kernel):
             return
         rows = ChunkSource(source.sample(_START_ROWS, rng))
-        choose_starting_scale(model, rows, check_engine(self.engine), self.objective, DEFAULT_NOISE_RATIO_BOUNDS)
+        choose_starting_scale(model, rows, check_engine(self.engine), self.objective)
 
     def _trial_rows(self, source: ArraySource, rng: np.random.Generator) -> TrialRows:
         """At most 4,000 rows (8,000 of many) to learn from and half as many to compare on; four fifths and one fifth
@@ -205,9 +203,7 @@ class PlannedRegressor(LowRankRegressor):
         else:
             engine, observers = check_engine(self.engine), self._observers()
             self._unfinished = partial(self._condition, plan, source)
-            outcome = run_stages(
-                plan.model, plan.stages, engine, self.objective, DEFAULT_NOISE_RATIO_BOUNDS, observers, log, after
-            )
+            outcome = run_stages(plan.model, plan.stages, engine, self.objective, observers, log, after)
         self._unfinished = None
         if warn and not outcome.converged and not outcome.stopped:
             warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)

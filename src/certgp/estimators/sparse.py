@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -21,7 +21,6 @@ from certgp.features import NystromMap
 from certgp.features.inducing import INDUCING_METHODS, inducing_points
 from certgp.features.nystrom import DEFAULT_JITTER
 from certgp.gp import LowRankModel
-from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
 from certgp.kernels import Kernel
 from certgp.training import Callback, Candidate, Stage, even_parts, exchange_inducing_points
 from certgp.transforms import Identity
@@ -160,8 +159,8 @@ class SparseGP(PlannedRegressor):
         """Did points move? Where gradients bring them to their places, none does."""
         if not (self.learn_inducing and isinstance(self.inducing, str)):
             return False
-        engine, bounds = check_engine(self.engine), DEFAULT_NOISE_RATIO_BOUNDS
-        return exchange_inducing_points(model, source, engine, self.objective, bounds, rng) > 0
+        engine, features = check_engine(self.engine), cast(NystromMap, model.features)
+        return exchange_inducing_points(model.transform, features, source, engine, self.objective, rng) > 0
 
     def _starting_points(
         self, source: RowSource, kernel: Kernel, rank: int, rng: np.random.Generator

@@ -22,11 +22,10 @@ from certgp.estimators.low_rank import LowRankRegressor
 from certgp.estimators.mercer import MercerGP
 from certgp.estimators.naming import FittedTable
 from certgp.estimators.sparse import SparseGP
-from certgp.features import FeatureMap, FourierMap, MercerMap, NystromMap
-from certgp.features.spectral import SpectralDesign
+from certgp.features import build_features
 from certgp.gp import ExactProcess, GaussianProcess, LowRankModel, LowRankProcess, MixtureProcess, Statistics
 from certgp.guarantees import Certificate
-from certgp.kernels import Kernel, kernel_from_name
+from certgp.kernels import Kernel, kernel_from_description
 from certgp.training import History, Iteration, Trial
 from certgp.transforms import Clip, Identity, Network, Projection, TanhNetwork, Transform
 
@@ -133,8 +132,8 @@ def _dump_process(process: GaussianProcess) -> tuple[Tensors, Values]:
     names = ("signal_variance", "noise_variance", "noise_scale")
     values: Values = {name: getattr(process, name) for name in names}
     if isinstance(process, ExactProcess):
-        tensors = {"rows.X": process.X, "rows.y": process.y, "length_scale": process.kernel.length_scale}
-        return tensors, values | {"kind": "exact", "kernel": process.kernel.name}
+        tensors = {"rows.X": process.X, "rows.y": process.y}
+        return tensors, values | {"kind": "exact", "kernel": process.kernel.describe()}
     if isinstance(process, MixtureProcess):
         dumped = [_dump_process(member) for member in process.members]
         named = {f"{i}.{name}": tensor for i, (part, _) in enumerate(dumped) for name, tensor in part.items()}
@@ -149,8 +148,9 @@ def _dump_process(process: GaussianProcess) -> tuple[Tensors, Values]:
         "variance": process.variance_kind,
         "yty": stats.yty,
         "n": stats.n,
+        "kernel_trace": stats.kernel_trace,
         "transform": _dump_transform(model.transform),
-        "features": _dump_features(model.features),
+        "features": model.features.describe(),
     }
 
 
@@ -167,13 +167,17 @@ def _build_process(tensors: Tensors, values: Values, network: nn.Module | None) 
 def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
     signal, noise = values["signal_variance"], values["noise_variance"]
     if values["kind"] == "exact":
-        kernel = kernel_from_name(values["kernel"])(tensors["length_scale"], signal)
+        described = values["kernel"]
+        if isinstance(described, str):  # of format 2
+            described = {"kernel": described, "length_scale": tensors["length_scale"], "signal_variance": signal}
+        kernel = kernel_from_description(described)
         return ExactProcess(kernel, tensors["rows.X"], tensors["rows.y"], noise)
     state = _part(tensors, "model.")
     transform = _build_transform(state, values["transform"], network)
-    model = LowRankModel(transform, _build_features(state, values["features"])).eval()
+    model = LowRankModel(transform, build_features(values["features"], _part(state, "features."))).eval()
     model.load_state_dict(state)
-    stats = Statistics(tensors["statistics.A"], tensors["statistics.b"], values["yty"], values["n"])
+    trace = values.get("kernel_trace", float(values["n"]))  # files of format 2 have kernels of constant diagonal
+    stats = Statistics(tensors["statistics.A"], tensors["statistics.b"], values["yty"], values["n"], trace)
     return LowRankProcess(model.requires_grad_(False), stats, signal, noise, values["variance"])
 
 
@@ -231,34 +235,10 @@ def _given_network(parameters: Values, network: nn.Module | None) -> Values:
     return {"network": network}
 
 
-def _dump_features(features: FeatureMap) -> Values:
-    values: Values = {"kind": type(features).__name__, "kernel": features.kernel_family.name}
-    if isinstance(features, MercerMap):
-        values["index_set"] = features.index_set
-    if isinstance(features, FourierMap):
-        values["learns_frequencies"] = features.learns_frequencies
-    if isinstance(features, NystromMap):
-        values["jitter"] = features.jitter
-    return values
-
-
-def _build_features(state: Tensors, values: Values) -> FeatureMap:
-    kernel = kernel_from_name(values["kernel"])(state["features.log_length_scale"].exp())
-    if values["kind"] == "MercerMap":
-        mercer = MercerMap(kernel, state["features.log_input_scale"].exp(), 1, values["index_set"])
-        mercer.set_indices(state["features.indices"].numpy())
-        return mercer
-    if values["kind"] == "FourierMap":
-        design = SpectralDesign(state["features.frequencies"], state["features.amplitudes"].square())
-        return FourierMap(kernel, design, learn_frequencies=values["learns_frequencies"])
-    return NystromMap(kernel, state["features.inducing_points"], jitter=values["jitter"])
-
-
 def _plain(value: Any) -> Any:
     """A parameter as JSON: kernels by name and numbers, arrays and frames as lists."""
     if isinstance(value, Kernel):
-        scales = value.length_scale.detach().tolist()
-        return {"kernel": value.name, "length_scale": scales, "signal_variance": float(value.signal_variance.detach())}
+        return value.describe()
     if isinstance(value, nn.Module):
         return {"module": type(value).__name__}
     if isinstance(value, np.generic):
@@ -272,5 +252,5 @@ def _plain(value: Any) -> Any:
 
 def _revive(value: Any) -> Any:
     if isinstance(value, dict) and "kernel" in value:
-        return kernel_from_name(value["kernel"])(value["length_scale"], value["signal_variance"])
+        return kernel_from_description(value)
     return value

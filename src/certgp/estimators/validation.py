@@ -17,14 +17,13 @@ from certgp.checks import check_choice as check_choice
 from certgp.checks import check_count as check_count
 from certgp.checks import check_flag as check_flag
 from certgp.checks import check_fraction as check_fraction
-from certgp.checks import check_positive, check_positives
+from certgp.checks import check_positive, check_positives, check_rank
 from certgp.checks import numbers as numbers
 from certgp.checks import one_number as one_number
 from certgp.data import Standardiser
 from certgp.engines import Engine, LocalEngine
 from certgp.errors import ConstantDataWarning, ExtrapolationWarning, InvalidInputError, RankWarning, warn_user
 from certgp.estimators.columns import column_names, refuse_dates
-from certgp.features.transformers import check_rank
 from certgp.kernels import Kernel, kernel_from_name
 
 OBJECTIVES = ("marginal", "elbo")
@@ -219,26 +218,21 @@ def starting_values(
     kernel = given.kernel
     if not isinstance(kernel, (str, Kernel)):
         raise InvalidInputError(f"kernel must be a name or a kernel object, found {kernel!r}")
-    family = kernel_from_name(kernel) if isinstance(kernel, str) else type(kernel)
-    length_scale, signal_variance = given.length_scale, given.signal_variance
-    if isinstance(kernel, Kernel):
-        length_scale = kernel.length_scale.detach().numpy() if length_scale is None else length_scale
-        signal_variance = float(kernel.signal_variance) if signal_variance is None else signal_variance
+    start = kernel_from_name(kernel)() if isinstance(kernel, str) else kernel
     d = len(standardiser.x_scale) if projected_dimension is None else projected_dimension
-    units = standardiser.x_scale if projected_dimension is None else np.ones(d)
-    scales = (
-        np.full(d, default_length_scale)
-        if length_scale is None
-        else per_dimension("length_scale", length_scale, d) / units
-    )
-    y_variance = standardiser.y_scale**2
-    signal = 1.0 if signal_variance is None else check_positive("signal_variance", signal_variance) / y_variance
+    plain = projected_dimension is None
+    mean, units = (standardiser.x_mean, standardiser.x_scale) if plain else (np.zeros(d), np.ones(d))
+    if given.length_scale is not None:
+        start = start.replace(length_scale=per_dimension("length_scale", given.length_scale, d))
+    if given.signal_variance is not None:
+        start = start.with_signal_variance(check_positive("signal_variance", given.signal_variance))
     noise = (
         _DEFAULT_NOISE_RATIO
         if given.noise_variance is None
-        else check_positive("noise_variance", given.noise_variance) / y_variance
+        else check_positive("noise_variance", given.noise_variance) / standardiser.y_scale**2
     )
-    return StartingValues(family(scales, signal), noise)
+    start = start.to_standardised(mean, units, standardiser.y_scale, default_length_scale)
+    return StartingValues(start, noise)
 
 
 def per_dimension(name: str, value: Any, dimension: int) -> NDArray[np.float64]:
