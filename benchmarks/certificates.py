@@ -63,7 +63,7 @@ class DenseTruth:
 
 def one_evaluation(gp: LowRankRegressor, X: np.ndarray, y: np.ndarray) -> float:
     """Seconds of one objective value and gradient at the fitted parameters."""
-    objective = "elbo" if gp._model.process.model.features.minorises else "marginal"
+    objective = "elbo" if gp._model.process.model.features.dominated else "marginal"
     model = gp._model.process.model.requires_grad_(True)
     target = LowRankObjective(model, gp._source(X, y), gp.engine if gp.engine != "local" else _local(), objective)
     start = target.start()
@@ -95,7 +95,7 @@ def run(data: str, name: str, options: argparse.Namespace) -> dict[str, object]:
         gp, fit_seconds = timed(lambda: MODELS[name](options.rank, 0).fit(X, y))
     log(f"{data} {name}: fitted in {fit_seconds:.0f} s")
     evaluation = one_evaluation(gp, X, y)
-    free, free_seconds = timed(gp.certify) if gp._model.process.model.features.minorises else (None, 0.0)
+    free, free_seconds = timed(gp.certify) if gp._model.process.model.features.dominated else (None, 0.0)
     kl, kl_seconds = timed(lambda: gp.certify(tol=options.kl_tol, max_reference_rank=options.max_reference_rank))
     log(f"{kl}\n  {kl_seconds:.1f} s, {kl_seconds / evaluation:.1f} evaluations")
     rows, rows_seconds = timed(

@@ -64,7 +64,7 @@ def dense_log_evidence(S: Tensor, y: Tensor) -> float:
 
 def identity_model(features: FeatureMap) -> LowRankModel:
     """The features on untransformed inputs."""
-    return LowRankModel(Identity(features.log_length_scale.numel()), features)
+    return LowRankModel(Identity(features.dimension), features)
 
 
 @torch.no_grad()
@@ -138,7 +138,7 @@ def standard_errors(values: Iterable[float]) -> tuple[float, float]:
     return float(a.mean()), float(a.std(ddof=1) / np.sqrt(a.size))
 
 
-def objective_value(model: LowRankModel, source: RowSource, objective: str, bounds: tuple[float, float]) -> float:
+def objective_value(model: LowRankModel, source: RowSource, objective: str) -> float:
     """What an optimiser sees at the model's present parameters, per row."""
-    target = LowRankObjective(model, source, LocalEngine(), objective, bounds)
+    target = LowRankObjective(model, source, LocalEngine(), objective)
     return target.evaluate(target.start())[0]

@@ -136,7 +136,7 @@ def tight_problems() -> list[SmallProblem]:
 def _by_hand(features: FeatureMap, rows: list, new: list, noise: float) -> SmallProblem:
     X, X_new = torch.tensor(rows, dtype=torch.float64), torch.tensor(new, dtype=torch.float64)
     y = torch.ones(len(rows), dtype=torch.float64)
-    reference = features if features.minorises else MercerMap(Gaussian(1.0), [1.0], 3)
+    reference = features if features.dominated else MercerMap(Gaussian(1.0), [1.0], 3)
     return SmallProblem(X, y, X_new, Gaussian(1.0), features, 1.0, noise, reference, np.random.default_rng(0))
 
 
@@ -227,7 +227,7 @@ def statements(p: SmallProblem) -> Iterator[Statement]:
     with torch.no_grad():
         truth = Truth(p)
         yield from _dense_statements(p, truth)
-        if p.features.minorises:
+        if p.features.dominated:
             yield from _own_statements(p, truth)
         yield from _reference_statements(p, truth)
 

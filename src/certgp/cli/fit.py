@@ -165,7 +165,7 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
         "n_rows": n_rows,
         "kernel": arguments.kernel,
         "rank": int(model.rank_),
-        "length_scale": model.kernel_.length_scale.tolist(),
+        "length_scale": model.kernel_.describe().get("length_scale"),
         "signal_variance": float(model.kernel_.signal_variance),
         "noise_variance": float(model.noise_variance_),
         "log_marginal_likelihood": float(model.log_marginal_likelihood_),

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from certgp.errors import InvalidInputError
 from certgp.estimators.base import GPRegressor
 from certgp.estimators.parameters import LowRankParameters, SharedParameters
-from certgp.kernels import Kernel
+from certgp.kernels import Kernel, kernel_from_name
 from certgp.methods import CONTESTANTS, Contestant, methods
 from certgp.training.recipes import AUTOMATIC, Entry, Race, Settings
 
@@ -65,18 +65,21 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
         names = self.candidates
         if isinstance(names, str) or not names or any(name not in CANDIDATES for name in names):
             raise InvalidInputError(f"candidates must be some of {', '.join(CANDIDATES)}, found {names!r}")
-        family = self.kernel.name if isinstance(self.kernel, Kernel) else self.kernel
+        kernel = kernel_from_name(self.kernel)() if isinstance(self.kernel, str) else self.kernel
+        if not isinstance(kernel, Kernel):
+            raise InvalidInputError(f"kernel must be a name or a kernel object, found {kernel!r}")
         table = {each.name: each for each in CONTESTANTS}
         usable = [
             each
             for each in (table[name] for name in dict.fromkeys(names))
-            if methods()[each.method].kernel in (None, family)
+            if (kernel.has_mercer_expansion or each.method != "mercer")
+            and (kernel.has_spectral_law or each.method != "fourier")
             and (self.dtype != "float32" or each.method != "sparse")
             and (self.rank != AUTOMATIC or each.finds_rank)
         ]
         if not usable:
             raise InvalidInputError(
                 f"candidates={tuple(names)!r} has no method for rank={self.rank!r}, kernel={self.kernel!r} and "
-                f"dtype={self.dtype!r}; add 'fourier'"
+                f"dtype={self.dtype!r}; add 'sparse' or 'fourier'"
             )
         return usable

@@ -13,7 +13,7 @@ import certgp
 from certgp.errors import ModelFileError
 from certgp.estimators.base import ESTIMATORS, GPRegressor
 from certgp.estimators.naming import FittedTable
-from certgp.kernels import Kernel, kernel_from_name
+from certgp.kernels import Kernel, kernel_from_description
 from certgp.methods import load_all, registered_name
 from certgp.models.description import build_model, describe_model
 from certgp.models.file import read_model_file, write_model_file
@@ -137,8 +137,7 @@ def _given_network(parameters: Values, network: nn.Module | None) -> Values:
 def _plain(value: Any) -> Any:
     """A parameter as JSON: kernels by name and numbers, arrays and frames as lists."""
     if isinstance(value, Kernel):
-        scales = value.length_scale.detach().tolist()
-        return {"kernel": value.name, "length_scale": scales, "signal_variance": float(value.signal_variance.detach())}
+        return value.describe()
     if isinstance(value, nn.Module):
         return {"module": type(value).__name__}
     if isinstance(value, np.generic):
@@ -152,5 +151,5 @@ def _plain(value: Any) -> Any:
 
 def _revive(value: Any) -> Any:
     if isinstance(value, dict) and "kernel" in value:
-        return kernel_from_name(value["kernel"])(value["length_scale"], value["signal_variance"])
+        return kernel_from_description(value)
     return value

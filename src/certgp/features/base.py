@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from certgp.kernels import Kernel
+from certgp.errors import ModelFileError
+from certgp.kernels import Kernel, KernelParameters, kernel_from_description, kernel_from_name
+from certgp.kernels.parameters import Bounds
 
-Bounds = tuple[float, float]
-LOG_SCALE_BOUNDS: Bounds = (-7.0, 9.0)  # e^-7 .. e^9 in units of the standardised inputs
+FEATURE_MAPS: dict[str, type[FeatureMap]] = {}
 
 
 class FeatureMap(nn.Module, ABC):
@@ -21,14 +23,17 @@ class FeatureMap(nn.Module, ABC):
     is applied once to the statistics (A -> M' A M). Only Nystrom mixes; for the others the basis is the feature map.
     """
 
-    minorises: ClassVar[bool]  # is Phi Phi' <= K proven for every X?
+    dominated: ClassVar[bool]  # is Phi Phi' <= K proven for every X?
+    chooses_indices: ClassVar[bool] = False  # can its index set be chosen anew?
     group: ClassVar[int] = 1  # features come in groups of this size
 
     def __init__(self, kernel: Kernel, dimension: int) -> None:
         super().__init__()
-        self.kernel_family = type(kernel)
-        scales = kernel.length_scale.detach().to(torch.float64).expand(dimension)
-        self.log_length_scale = nn.Parameter(scales.log().clone())
+        self.dimension = dimension  # d
+        self._kernel_parameters = KernelParameters(kernel, dimension, self)
+
+    def __init_subclass__(cls) -> None:
+        FEATURE_MAPS[_registered_name(cls)] = cls
 
     @property
     @abstractmethod
@@ -52,10 +57,43 @@ class FeatureMap(nn.Module, ABC):
         """Phi (n, r) of X (n, d)."""
         return self.mixed(self.basis(X))
 
+    # -------------------- the kernel
+
     @property
     def kernel(self) -> Kernel:
-        """The kernel at unit signal variance and the current length-scales; carries gradients."""
-        return self.kernel_family(self.log_length_scale.exp())
+        """The kernel at unit signal variance and the current parameters; carries gradients."""
+        return self._kernel_parameters.kernel(self)
+
+    def fixed_kernel(self) -> Kernel:
+        """The same without gradients."""
+        return self._kernel_parameters.kernel(self, detached=True)
+
+    def lengths(self) -> list[nn.Parameter]:
+        """The logarithms of all lengths of the kernel: what a change of the inputs' scale would shift."""
+        return self._kernel_parameters.lengths(self)
+
+    def parameter_bounds(self) -> dict[str, Bounds]:
+        """Box of each parameter by name; a parameter that is not named is free."""
+        return self._kernel_parameters.bounds()
+
+    # -------------------- capabilities
+
+    @property
+    def approximates_kernel(self) -> bool:
+        """Does Phi Phi' approximate the kernel matrix, so that there is an exact GP to compare with?"""
+        return True
+
+    @property
+    def decays(self) -> bool:
+        """Do the features vanish far outside the data?"""
+        return False
+
+    def choose_indices(self, rank: int) -> None:
+        """Choose the index set of ``rank`` features anew for the current parameters; a map without one stays as it is.
+
+        Between two calls the set is frozen: the objective is smooth inside an optimiser run and may step when the set
+        changes.
+        """
 
     @abstractmethod
     def leading(self, rank: int) -> FeatureMap:
@@ -71,6 +109,43 @@ class FeatureMap(nn.Module, ABC):
         """
         return 0.0
 
-    def parameter_bounds(self) -> dict[str, Bounds]:
-        """Box of each parameter by name; a parameter that is not named is free."""
-        return {"log_length_scale": LOG_SCALE_BOUNDS}
+    # -------------------- files
+
+    def describe(self) -> dict[str, Any]:
+        """Registered name, kernel and settings as JSON-able values; with the state they make ``build_features``."""
+        return {"kind": _registered_name(type(self)), "kernel": self.fixed_kernel().describe()} | self.settings()
+
+    def settings(self) -> dict[str, Any]:
+        """What ``rebuilt`` needs to know beside the kernel and the tensors of the state, as JSON-able values."""
+        return {}
+
+    @classmethod
+    @abstractmethod
+    def rebuilt(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> FeatureMap:
+        """The map of these settings with room for these tensors, which are loaded into it afterwards."""
+
+
+def build_features(description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> FeatureMap:
+    """The map that ``FeatureMap.describe`` described, with the tensors of its ``state_dict``.
+
+    Files of format 2 name the kernel alone, one of the families that have length-scales and nothing else.
+    """
+    kind, kernel = description["kind"], description["kernel"]
+    if kind not in FEATURE_MAPS:
+        raise ModelFileError(
+            f"the file holds the feature map {kind!r}, which is not known here; import the module that defines it "
+            "before load"
+        )
+    if isinstance(kernel, str):
+        known: Kernel = kernel_from_name(kernel)(tensors["log_length_scale"].exp())
+    else:
+        known = kernel_from_description(kernel)
+    features = FEATURE_MAPS[kind].rebuilt(known, description, tensors)
+    features.load_state_dict(dict(tensors))
+    return features
+
+
+def _registered_name(family: type[FeatureMap]) -> str:
+    """The name of the class; outside certgp with its module, so that two packages may have maps of one name."""
+    inside = family.__module__.split(".")[0] == __name__.split(".")[0]
+    return family.__name__ if inside else f"{family.__module__}.{family.__qualname__}"

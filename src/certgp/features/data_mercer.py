@@ -75,7 +75,7 @@ def data_mercer_map(kernel: Kernel, inputs: Tensor, rank: int, input_scale: Tens
 
 
 def principal_directions_of(gram: Tensor, rank: int) -> Tensor:
-    """V (m, r), the leading eigenvectors of Phi'Phi (m, m): Phi V V' Phi' <= Phi Phi' <= K stays below the kernel.
+    """V (m, r), the leading eigenvectors of Phi'Phi (m, m): Phi V V' Phi' <= Phi Phi' <= K is still dominated.
 
     ``Statistics.mixed(V)`` are the statistics of these r features, the best r that the pool of m can give these rows.
     """

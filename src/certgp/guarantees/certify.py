@@ -104,7 +104,7 @@ def certify(
         raise InvalidInputError("exact_solve certifies predictions: pass the rows to predict, certify(X, ...)")
     check_certifiable(process.model)
     subject = Subject(process, standardiser, engine, new_generator)
-    if request.plain and process.model.features.minorises:
+    if request.plain and process.model.features.dominated:
         return _certify_from_statistics(subject, X, read_rows if check_rows else None)
     return _certify_from_rows(subject, X, read_rows(), request)
 

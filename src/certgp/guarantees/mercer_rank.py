@@ -121,6 +121,10 @@ def _tail_function(kernel: str, length_scale: Scales, input_scale: Scales) -> tu
     family = kernel_from_name(kernel)
     if family is Gaussian:
         return _remembered_tail(_ratios(length_scale, input_scale)), _LARGEST_RANK
+    if family.spectral_degrees is None:
+        raise InvalidInputError(
+            f"the eigenvalues of the {kernel} kernel are not known; use a Gaussian or Matern kernel"
+        )
     scales, spread = _scales("length_scale", length_scale), _scales("input_scale", input_scale)
     if max(len(scales), len(spread)) > 1:
         raise InvalidInputError(

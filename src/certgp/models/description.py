@@ -9,11 +9,10 @@ from torch import Tensor, nn
 
 from certgp.data import Standardiser
 from certgp.errors import ModelFileError
-from certgp.features import FeatureMap, FourierMap, MercerMap, NystromMap
-from certgp.features.spectral import SpectralDesign
+from certgp.features import build_features
 from certgp.gp import ExactProcess, GaussianProcess, LowRankModel, LowRankProcess, MixtureProcess, Statistics
 from certgp.guarantees import Certificate
-from certgp.kernels import kernel_from_name
+from certgp.kernels import kernel_from_description
 from certgp.models.fitted import FittedModel
 from certgp.transforms import build_transform, describe_transform
 
@@ -71,8 +70,8 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
         named = {f"{i}.{name}": tensor for i, (part, _) in enumerate(described) for name, tensor in part.items()}
         return named, {"kind": "mixture", "members": [own for _, own in described]}
     if isinstance(process, ExactProcess):
-        tensors = {"rows.X": process.X, "rows.y": process.y, "length_scale": process.kernel.length_scale}
-        return tensors, values | {"kind": "exact", "kernel": process.kernel.name}
+        tensors = {"rows.X": process.X, "rows.y": process.y}
+        return tensors, values | {"kind": "exact", "kernel": process.kernel.describe()}
     if not isinstance(process, LowRankProcess):
         raise ModelFileError(f"a {type(process).__name__} cannot be saved")
     stats, model = process.statistics, process.model
@@ -83,8 +82,9 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
         "variance": process.variance_kind,
         "yty": stats.yty,
         "n": stats.n,
+        "kernel_trace": stats.kernel_trace,
         "transform": describe_transform(model.transform),
-        "features": describe_features(model.features),
+        "features": model.features.describe(),
     }
 
 
@@ -102,11 +102,12 @@ def build_process(tensors: Tensors, values: Values, network: nn.Module | None) -
 def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
     signal, noise = values["signal_variance"], values["noise_variance"]
     if values["kind"] == "exact":
-        kernel = kernel_from_name(values["kernel"])(tensors["length_scale"], signal)
+        kernel = kernel_from_description(values["kernel"])
         return ExactProcess(kernel, tensors["rows.X"], tensors["rows.y"], noise)
     transform = build_transform(values["transform"], _part(tensors, "model.transform."), network)
     features = build_features(values["features"], _part(tensors, "model.features."))
-    stats = Statistics(tensors["statistics.A"], tensors["statistics.b"], values["yty"], values["n"])
+    A, b = tensors["statistics.A"], tensors["statistics.b"]
+    stats = Statistics(A, b, values["yty"], values["n"], values["kernel_trace"])
     model = LowRankModel(transform, features).eval().requires_grad_(False)
     return LowRankProcess(model, stats, signal, noise, values["variance"])
 
@@ -114,29 +115,3 @@ def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -
 def _part(tensors: Tensors, prefix: str) -> Tensors:
     """The tensors whose names begin with a prefix, without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def describe_features(features: FeatureMap) -> Values:
-    values: Values = {"kind": type(features).__name__, "kernel": features.kernel_family.name}
-    if isinstance(features, MercerMap):
-        values["index_set"] = features.index_set
-    if isinstance(features, FourierMap):
-        values["learns_frequencies"] = features.learns_frequencies
-    if isinstance(features, NystromMap):
-        values["jitter"] = features.jitter
-    return values
-
-
-def build_features(values: Values, state: Tensors) -> FeatureMap:
-    kernel = kernel_from_name(values["kernel"])(state["log_length_scale"].exp())
-    features: FeatureMap
-    if values["kind"] == "MercerMap":
-        features = MercerMap(kernel, state["log_input_scale"].exp(), 1, values["index_set"])
-        features.set_indices(state["indices"].numpy())
-    elif values["kind"] == "FourierMap":
-        design = SpectralDesign(state["frequencies"], state["amplitudes"].square())
-        features = FourierMap(kernel, design, learn_frequencies=values["learns_frequencies"])
-    else:
-        features = NystromMap(kernel, state["inducing_points"], jitter=values["jitter"])
-    features.load_state_dict(state)
-    return features

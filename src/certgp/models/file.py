@@ -14,6 +14,7 @@ from torch import Tensor
 import certgp
 from certgp.data.tables import replacing
 from certgp.errors import ModelFileError
+from certgp.models.format2 import upgrade
 
 FORMAT = "certgp-model"
 FORMAT_VERSION = 3
@@ -55,13 +56,9 @@ def read_model_file(path: Path) -> tuple[Tensors, dict[str, Any], dict[str, str]
     if header.get("checksum") != _checksum(tensors, header.get("model", "")):
         raise ModelFileError(f"{path} is damaged: its checksum does not match. Copy or save it again")
     values = json.loads(header["model"])
-    return tensors, from_format_2(values) if version == "2" else values, header
-
-
-def from_format_2(values: dict[str, Any]) -> dict[str, Any]:
-    """Values of the format before this one in today's form: it did not say in which arithmetic a model was fitted."""
-    dtype = values["parameters"].get("dtype", "float64")
-    return {"table": None, "certificate": None} | values | {"in_float64": dtype != "float32"}
+    if version == "2":
+        values = upgrade(values, tensors)
+    return tensors, values, header
 
 
 def is_model_file(path: Path) -> bool:

@@ -49,9 +49,12 @@ class FittedModel:
     @property
     def kernel(self) -> Kernel:
         """The kernel in the units of the data; behind a projection or a network in those of its outputs."""
-        kernel, standardiser = self.process.kernel, self.standardiser
-        scales = kernel.length_scale.detach().numpy() * self._input_units()
-        return type(kernel)(scales, float(kernel.signal_variance) * standardiser.y_scale**2)
+        units, process = self.standardiser, self.process.members[0]
+        mean, scale = units.x_mean, units.x_scale
+        if isinstance(process, LowRankProcess) and not process.model.transform.keeps_coordinates:
+            d = process.model.transform.dimension
+            mean, scale = np.zeros(d), np.ones(d)
+        return process.kernel.to_user(mean, scale, units.y_scale)
 
     @property
     def noise_variance(self) -> float:
@@ -62,7 +65,7 @@ class FittedModel:
     def certifies_itself(self) -> bool:
         """Can predictions be certified from what the model remembers alone?"""
         process = self.process
-        return not isinstance(process, LowRankProcess) or process.model.features.minorises
+        return not isinstance(process, LowRankProcess) or process.model.features.dominated
 
     def log_evidence(self) -> float:
         """Log density of the training targets in the units of y."""
@@ -124,13 +127,6 @@ class FittedModel:
             certificate=None,
             rows=None,
         )
-
-    def _input_units(self) -> Array:
-        """Units of the kernel's inputs: those of X, or none behind a map to coordinates of its own."""
-        process = self.process.members[0]
-        if not isinstance(process, LowRankProcess) or process.model.transform.keeps_coordinates:
-            return self.standardiser.x_scale
-        return np.ones(process.model.transform.dimension)
 
 
 def _extend(process: GaussianProcess, more: RowSource, engine: Engine) -> GaussianProcess:

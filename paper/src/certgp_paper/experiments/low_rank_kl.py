@@ -124,7 +124,7 @@ class FourierKL:
     @torch.no_grad()
     def _waves(self, first: int, last: int) -> Tensor:
         """cos and sin at frequencies first, .., last - 1 of the pool at amplitude one, (N, 2 (last - first))."""
-        angle = self._X @ (self._pool.frequencies[first:last] / self._pool.log_length_scale.exp()).mT
+        angle = self._X @ (self._pool.frequencies[first:last] / self._pool.fixed_kernel().values["length_scale"]).mT
         return torch.cat([angle.cos(), angle.sin()], 1)
 
 

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from certgp.data import Chunk, RowSource
 from certgp.engines import Engine, one_thread_below, sum_over
 from certgp.engines.folds import fold_feature_statistics, fold_statistics
-from certgp.gp import LowRankModel, NoiseRatioBounds, Statistics
+from certgp.gp import LowRankModel, Statistics
 from certgp.gp.exact import ExactProfile, profile_exact_evidence
-from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS, Profile, profile_evidence
+from certgp.gp.profile import NOISE_RATIO_BOUNDS, Profile, profile_evidence
 from certgp.gp.statistics import feature_cotangent
-from certgp.kernels import Kernel
+from certgp.kernels import Kernel, KernelParameters
 from certgp.training.parameters import Array, ParameterVector
 
 _KEPT_BYTES = 1 << 30
@@ -58,19 +58,22 @@ class _GradientSum:
         return _GradientSum(tuple(a + b for a, b in zip(self.tensors, other.tensors, strict=True)))
 
 
+_Evaluated = tuple[Tensor, Tensor | None, Tensor]  # raw features and the kernel's diagonal, with their graph; targets
+
+
 @dataclass(frozen=True, eq=False)
 class _KeptFeatures:
-    """Statistics of some chunks together with their features (which carry a graph) and targets."""
+    """Statistics of some chunks together with what they were computed from."""
 
     statistics: Statistics
-    chunks: tuple[tuple[Tensor, Tensor], ...]
+    chunks: tuple[_Evaluated, ...]
 
     def __add__(self, other: _KeptFeatures) -> _KeptFeatures:
         return _KeptFeatures(self.statistics + other.statistics, self.chunks + other.chunks)
 
 
 class Criterion(Protocol):
-    """A function of the statistics (A, b) at one point: its value, and its cotangents G_A = dL/dA, G_b = dL/db."""
+    """A function of the statistics (A, b, Tr K) at one point: its value, and its derivatives by them."""
 
     @property
     def value(self) -> float: ...
@@ -78,6 +81,8 @@ class Criterion(Protocol):
     def by_gram(self) -> Tensor: ...
     @property
     def by_projection(self) -> Tensor: ...
+    @property
+    def by_trace(self) -> float: ...
 
 
 C = TypeVar("C", bound=Criterion)
@@ -88,7 +93,8 @@ class FoldedObjective(Objective, Generic[C]):
 
     Fold 1 sums the statistics of the raw basis, and the r x r matrix M of the map mixes them. The r x r algebra gives
     the value and the cotangents G_A = dL/dA, G_b = dL/db. Fold 2 pulls dL/dPhi = 2 Phi G_A + y G_b' back through the
-    map, chunk by chunk: only the map itself is differentiated automatically, and memory is one chunk.
+    map, chunk by chunk: only the map itself is differentiated automatically, and memory is one chunk. Where the
+    kernel's diagonal varies, dL/d Tr K is pulled back through it in the same fold.
 
     Mixing the statistics (A = M' A_raw M, at r x r) is cheap, but the rounding of A_raw, about 1e-16 N, comes out
     multiplied by |M|^2, up to 1 / jitter: with a signal variance of 250 the value then jumps by 1e-5 per row between
@@ -131,7 +137,7 @@ class FoldedObjective(Objective, Generic[C]):
         kept = self._kept_features() if self._keep else _KeptFeatures(self.statistics(), ())
         with one_thread_below(self.model.rank):
             found, by_gram, by_projection, direct = self._through_mixing(kept.statistics)
-        pulled = self._pull_back(by_gram, by_projection, kept.chunks)
+        pulled = self._pull_back(by_gram, by_projection, found.by_trace, kept.chunks)
         return found, ParameterVector.flatten([a + b for a, b in zip(direct, pulled.tensors, strict=True)])
 
     def _through_mixing(self, statistics: Statistics) -> tuple[C, Tensor, Tensor, list[Tensor]]:
@@ -156,11 +162,10 @@ class FoldedObjective(Objective, Generic[C]):
         features = self.model.features
 
         def task(chunk: Chunk) -> _KeptFeatures:
-            with torch.enable_grad():
-                basis = self.model.basis(chunk.X)
+            basis, diagonal, y = evaluated = self._evaluated(chunk)
             with torch.no_grad():
                 folded = features.mixed(basis.detach()) if self._mix_rows else basis.detach()
-            return _KeptFeatures(Statistics.of(folded, chunk.y), ((basis, chunk.y),))
+            return _KeptFeatures(Statistics.of(folded, y, diagonal), (evaluated,))
 
         kept = self.engine.fold(task, self.source, self.model.width)
         return kept if self._mix_rows else _KeptFeatures(self._mixed(kept.statistics), kept.chunks)
@@ -169,23 +174,27 @@ class FoldedObjective(Objective, Generic[C]):
         with torch.no_grad(), one_thread_below(self.model.rank):
             return raw.mixed(self.model.features.mixing())
 
+    def _evaluated(self, chunk: Chunk) -> _Evaluated:
+        with torch.enable_grad():
+            return self.model.basis(chunk.X), self.model.diagonal(chunk.X), chunk.y
+
     def _pull_back(
-        self, by_gram: Tensor, by_projection: Tensor, kept: tuple[tuple[Tensor, Tensor], ...]
+        self, by_gram: Tensor, by_projection: Tensor, by_trace: float, kept: tuple[_Evaluated, ...]
     ) -> _GradientSum:
-        """Fold 2: sum over chunks of (d basis / d parameters)' (2 Phi G_A + y G_b')."""
+        """Fold 2: sum over chunks of (d basis / d parameters)' (2 Phi G_A + y G_b'), and of the diagonal's share."""
         parameters = self.parameters.tensors
 
-        def pull(features: tuple[Tensor, Tensor]) -> _GradientSum:
-            basis, y = features
-            cotangent = feature_cotangent(basis.detach(), y, by_gram, by_projection)
-            grads = torch.autograd.grad(basis, parameters, cotangent, allow_unused=True)
+        def pull(evaluated: _Evaluated) -> _GradientSum:
+            basis, diagonal, y = evaluated
+            outputs, cotangents = [basis], [feature_cotangent(basis.detach(), y, by_gram, by_projection)]
+            if diagonal is not None and diagonal.requires_grad:
+                outputs, cotangents = [basis, diagonal], [*cotangents, torch.full_like(diagonal, by_trace)]
+            grads = torch.autograd.grad(outputs, parameters, cotangents, allow_unused=True)
             pairs = zip(grads, parameters, strict=True)
             return _GradientSum(tuple(torch.zeros_like(p) if g is None else g for g, p in pairs))
 
         def recompute(chunk: Chunk) -> _GradientSum:
-            with torch.enable_grad():
-                basis = self.model.basis(chunk.X)
-            return pull((basis, chunk.y))
+            return pull(self._evaluated(chunk))
 
         if kept:
             return sum_over(pull, kept)
@@ -194,17 +203,6 @@ class FoldedObjective(Objective, Generic[C]):
 
 class LowRankObjective(FoldedObjective[Profile]):
     """Negative log evidence or ELBO per row, signal variance and noise profiled out."""
-
-    def __init__(
-        self,
-        model: LowRankModel,
-        source: RowSource,
-        engine: Engine,
-        objective: str,
-        noise_bounds: NoiseRatioBounds = DEFAULT_NOISE_RATIO_BOUNDS,
-    ) -> None:
-        super().__init__(model, source, engine, objective)
-        self.noise_bounds = noise_bounds
 
     def start(self) -> Array:
         return self.parameters.get()
@@ -216,7 +214,7 @@ class LowRankObjective(FoldedObjective[Profile]):
         self.parameters.set(values)
 
     def criterion(self, statistics: Statistics) -> Profile:
-        return profile_evidence(statistics, self.objective, self.noise_bounds)
+        return profile_evidence(statistics, self.objective)
 
     def profile(self) -> Profile:
         """Optimal signal variance and noise at the current parameters."""
@@ -229,46 +227,50 @@ class LowRankObjective(FoldedObjective[Profile]):
 
 
 class _ExactParameters(nn.Module):
-    """Length-scales and noise ratio of the exact GP."""
+    """Shape of the kernel and noise ratio of the exact GP."""
 
     def __init__(self, kernel: Kernel, dimension: int, noise_ratio: float) -> None:
         super().__init__()
-        scales = kernel.length_scale.detach().expand(dimension)
-        self.log_length_scale = nn.Parameter(scales.log().clone())
+        self._kernel_parameters = KernelParameters(kernel, dimension, self)
         self.log_noise_ratio = nn.Parameter(torch.tensor(noise_ratio, dtype=torch.float64).log())
+
+    @property
+    def kernel(self) -> Kernel:
+        """At unit signal variance; carries gradients."""
+        return self._kernel_parameters.kernel(self)
+
+    def lengths(self) -> list[nn.Parameter]:
+        """Logarithms of all lengths."""
+        return self._kernel_parameters.lengths(self)
+
+    def parameter_bounds(self) -> dict[str, tuple[float, float]]:
+        """Box of each parameter by name."""
+        low, high = np.log(NOISE_RATIO_BOUNDS)
+        return self._kernel_parameters.bounds() | {"log_noise_ratio": (low, high)}
 
 
 class ExactObjective(Objective):
     """Negative log evidence per row of the exact GP, signal variance profiled out: O(N^3) a call."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        rows: Chunk,
-        noise_ratio: float,
-        noise_bounds: NoiseRatioBounds,
-        scale_bounds: tuple[float, float],
-    ) -> None:
-        self.family = type(kernel)
+    def __init__(self, kernel: Kernel, rows: Chunk, noise_ratio: float) -> None:
         self.rows = rows
-        ratio = float(np.clip(noise_ratio, *noise_bounds))
+        ratio = float(np.clip(noise_ratio, *NOISE_RATIO_BOUNDS))
         self.module = _ExactParameters(kernel, rows.X.shape[1], ratio)
         self.parameters = ParameterVector(self.module)
-        self._boxes = {"log_length_scale": scale_bounds, "log_noise_ratio": tuple(np.log(noise_bounds))}
 
     def start(self) -> Array:
         return self.parameters.get()
 
     def bounds(self) -> list[tuple[float, float]]:
-        return [self._boxes[name] for name, p in self.parameters.named for _ in range(p.numel())]
+        boxes = self.module.parameter_bounds()
+        return [boxes[name] for name, p in self.parameters.named for _ in range(p.numel())]
 
     def move_to(self, values: Array) -> None:
         self.parameters.set(values)
 
     def correlation(self) -> Tensor:
-        """R (N, N) at the current length-scales; carries gradients."""
-        unit = self.family(self.module.log_length_scale.exp())
-        return unit(self.rows.X, self.rows.X)
+        """R = K / sf2 (N, N) at the current parameters; carries gradients."""
+        return self.module.kernel(self.rows.X, self.rows.X)
 
     def _profile(self, R: Tensor) -> ExactProfile:
         return profile_exact_evidence(R, self.rows.y, float(self.module.log_noise_ratio.detach().exp()))
@@ -277,15 +279,15 @@ class ExactObjective(Objective):
     def solution(self) -> tuple[Kernel, float]:
         """Kernel and noise variance at the current parameters, the signal variance at its optimum."""
         signal = self._profile(self.correlation()).signal_variance
-        return self.family(self.module.log_length_scale.exp(), signal), signal * float(
-            self.module.log_noise_ratio.detach().exp()
-        )
+        noise = signal * float(self.module.log_noise_ratio.detach().exp())
+        return self.module.kernel.with_signal_variance(signal), noise
 
     @torch.enable_grad()
     def evaluate(self, values: Array) -> tuple[float, Array]:
         self.move_to(values)
         R = self.correlation()
         p = self._profile(R.detach())
-        (by_scale,) = torch.autograd.grad(R, [self.module.log_length_scale], p.by_correlation)
-        gradient = np.append(by_scale.numpy(), p.by_log_ratio)
+        shape = [tensor for name, tensor in self.parameters.named if name != "log_noise_ratio"]
+        by_shape = torch.autograd.grad(R, shape, p.by_correlation)
+        gradient = np.append(ParameterVector.flatten(list(by_shape)), p.by_log_ratio)
         return p.value / self.rows.y.shape[0], gradient / self.rows.y.shape[0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from certgp.data import RowSource
 from certgp.engines import Engine
-from certgp.gp import LowRankModel, NoiseRatioBounds
+from certgp.gp import LowRankModel
 from certgp.training.evaluation_log import EvaluationLog
 from certgp.training.full_batch.lbfgs import minimise
 from certgp.training.full_batch.objective import LowRankObjective
@@ -38,7 +38,6 @@ def run_stages(
     stages: Sequence[Stage],
     engine: Engine,
     objective: str,
-    noise_bounds: NoiseRatioBounds,
     callbacks: Sequence[Callback] = (),
     log: EvaluationLog | None = None,
     after: OptimisationResult | None = None,
@@ -59,7 +58,7 @@ def run_stages(
         if stage.prepare is not None and stage.prepare() is False:
             while waiting and waiting[0].source is stage.source:
                 stage = replace(stage, max_iter=stage.max_iter + waiting.pop(0).max_iter)
-        target = LowRankObjective(model, stage.source, engine, objective, noise_bounds)
+        target = LowRankObjective(model, stage.source, engine, objective)
         result = minimise(
             target,
             max_iter=stage.max_iter,

@@ -10,8 +10,7 @@ from torch import nn
 
 from certgp.data import RowSource
 from certgp.engines import Engine
-from certgp.features import MercerMap
-from certgp.gp import LowRankModel, NoiseRatioBounds
+from certgp.gp import LowRankModel
 from certgp.training.full_batch.objective import ExactObjective, LowRankObjective
 
 FACTORS = (1.0, 0.5, 2.0, 0.25, 4.0, 0.125, 8.0)  # the first wins ties
@@ -19,20 +18,22 @@ FACTORS = (1.0, 0.5, 2.0, 0.25, 4.0, 0.125, 8.0)  # the first wins ties
 
 @torch.no_grad()
 def scan_length_scales(
-    log_length_scale: nn.Parameter, value: Callable[[], float], factors: Sequence[float] = FACTORS
+    lengths: Sequence[nn.Parameter], value: Callable[[], float], factors: Sequence[float] = FACTORS
 ) -> None:
-    """Multiply all length-scales by the factor of the lowest value, one evaluation each.
+    """Multiply all lengths, given by their logarithms, by the factor of the lowest value, one evaluation each.
 
     Gradients lead to the nearest optimum, and two false ones are near a bad start: everything is noise (the ELBO at
     length-scales too short for the rank), or everything is trend (any objective at length-scales too long).
     """
-    start = log_length_scale.detach().clone()
+    starts = [length.detach().clone() for length in lengths]
 
     def value_at(factor: float) -> float:
-        log_length_scale.copy_(start + math.log(factor))
+        for length, start in zip(lengths, starts, strict=True):
+            length.copy_(start + math.log(factor))
         return value()
 
-    value_at(min(factors, key=value_at))
+    if lengths:
+        value_at(min(factors, key=value_at))
 
 
 def choose_starting_scale(
@@ -40,20 +41,18 @@ def choose_starting_scale(
     source: RowSource,
     engine: Engine,
     objective: str,
-    noise_bounds: NoiseRatioBounds,
     factors: Sequence[float] = FACTORS,
 ) -> None:
     """Scan the length-scales of a low-rank model; the index set of Mercer features follows."""
     features, rank = model.features, model.rank
 
     def value() -> float:
-        if isinstance(features, MercerMap):
-            features.choose_indices(rank)
-        return LowRankObjective(model, source, engine, objective, noise_bounds).profile().value
+        features.choose_indices(rank)
+        return LowRankObjective(model, source, engine, objective).profile().value
 
-    scan_length_scales(features.log_length_scale, value, factors)
+    scan_length_scales(features.lengths(), value, factors)
 
 
 def choose_exact_starting_scale(objective: ExactObjective) -> None:
     """Scan the length-scales of an exact GP at its starting noise ratio."""
-    scan_length_scales(objective.module.log_length_scale, lambda: objective.evaluate(objective.start())[0])
+    scan_length_scales(objective.module.lengths(), lambda: objective.evaluate(objective.start())[0])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from certgp.engines import Engine
-from certgp.gp import LowRankModel, NoiseRatioBounds
+from certgp.gp import LowRankModel
 from certgp.training.evaluation_log import EvaluationLog
 from certgp.training.full_batch.stages import Stage, run_stages
 from certgp.training.history import Callback, OptimisationResult
@@ -49,7 +49,6 @@ def try_candidates(
     score: Callable[[LowRankModel], float],
     engine: Engine,
     objective: str,
-    noise_bounds: NoiseRatioBounds,
     callbacks: Sequence[Callback] = (),
     log: EvaluationLog | None = None,
 ) -> TrialsResult:
@@ -67,7 +66,7 @@ def try_candidates(
             started = time.perf_counter()
             begin(standing.candidate)
             stages, model = standing.candidate.rounds[number], standing.candidate.model
-            outcome = run_stages(model, stages, engine, objective, noise_bounds, callbacks, log, after=standing.outcome)
+            outcome = run_stages(model, stages, engine, objective, callbacks, log, after=standing.outcome)
             seconds = time.perf_counter() - started + (0.0 if standing.trial is None else standing.trial.seconds)
             trial = Trial(standing.candidate.name, outcome.value, score(model), seconds)
             field[place] = _Standing(standing.candidate, outcome, trial)

@@ -11,8 +11,7 @@ import torch
 from certgp.data import Chunk, ChunkSource, RowSource
 from certgp.engines import LocalEngine
 from certgp.features import FeatureMap
-from certgp.gp import LowRankModel, NoiseRatioBounds, Profile
-from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
+from certgp.gp import LowRankModel, Profile
 from certgp.training.full_batch.lbfgs import minimise
 from certgp.training.full_batch.objective import LowRankObjective
 from certgp.transforms import Identity, Network
@@ -30,22 +29,16 @@ def raw_outputs(network: Network, source: RowSource) -> Chunk:
 
 def head_model(features: FeatureMap) -> LowRankModel:
     """The features alone, on rows that are already embedded; it shares their parameters."""
-    return LowRankModel(Identity(features.log_length_scale.numel()), features)
+    return LowRankModel(Identity(features.dimension), features)
 
 
-def fit_head(
-    features: FeatureMap,
-    embedded: Chunk,
-    objective: str,
-    max_iter: int,
-    noise_bounds: NoiseRatioBounds = DEFAULT_NOISE_RATIO_BOUNDS,
-) -> Profile:
+def fit_head(features: FeatureMap, embedded: Chunk, objective: str, max_iter: int) -> Profile:
     """Length-scales by L-BFGS with the embedding held, signal variance and noise in closed form.
 
     ``max_iter=0`` finds the variances alone.
     """
     rows = ChunkSource(Chunk(embedded.X.double(), embedded.y.double()))
-    target = LowRankObjective(head_model(features), rows, LocalEngine(), objective, noise_bounds)
+    target = LowRankObjective(head_model(features), rows, LocalEngine(), objective)
     if max_iter > 0:
         minimise(target, max_iter=max_iter, rank=features.rank)
     return target.profile()

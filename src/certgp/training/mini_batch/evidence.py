@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -23,10 +24,11 @@ from torch import Tensor, nn
 from certgp.data import Chunk, ChunkSource, RowSource
 from certgp.engines import LocalEngine
 from certgp.engines.folds import fold_feature_statistics
-from certgp.features import FeatureMap, MercerMap
+from certgp.errors import InvalidInputError
+from certgp.features import FeatureMap
 from certgp.gp import LowRankModel, LowRankProcess, Statistics, evidence_gradient, feature_cotangent, noise_scale
 from certgp.gp.calibration import gaussian_nlpd
-from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
+from certgp.gp.profile import NOISE_RATIO_BOUNDS
 from certgp.training.mini_batch.embedding import fit_head, head_model, raw_outputs
 from certgp.training.mini_batch.steps import MinibatchTask, TrainedModule
 from certgp.transforms import Network
@@ -46,6 +48,8 @@ class JointModel(TrainedModule):
         super().__init__()
         if not isinstance(model.transform, Network):
             raise TypeError("joint training is for models with a network in front")
+        if not model.features.fixed_kernel().constant_diagonal:
+            raise InvalidInputError("a network takes a kernel whose k(x, x) is constant; leave out linear parts")
         self.model = model
         self.log_signal_variance = nn.Parameter(torch.tensor(math.log(signal_variance), dtype=torch.float64))
         self.log_noise_variance = nn.Parameter(torch.tensor(math.log(noise_variance), dtype=torch.float64))
@@ -72,15 +76,9 @@ class JointModel(TrainedModule):
         self.log_signal_variance.fill_(math.log(signal_variance))
         self.log_noise_variance.fill_(math.log(noise_variance))
 
-    def restore(self, state: dict[str, Tensor]) -> None:
-        inner = {name.removeprefix("model."): t for name, t in state.items() if name.startswith("model.")}
-        self.model.restore(inner)
-        super().restore(state)
-
     def choose_indices(self) -> None:
         """The index set of Mercer features follows their length-scales, between steps and never within one."""
-        if isinstance(self.features, MercerMap):
-            self.features.choose_indices(self.features.rank)
+        self.features.choose_indices(self.features.rank)
 
 
 class RunningStatistics:
@@ -101,7 +99,7 @@ class RunningStatistics:
         if self._chunks is not None:
             old, self._chunks[index] = self._chunks[index], new
             total = self.total
-            self.total = Statistics(total.A - old.A + new.A, total.b - old.b + new.b, total.yty, total.n)
+            self.total = replace(total, A=total.A - old.A + new.A, b=total.b - old.b + new.b)
         return self.total
 
 
@@ -182,7 +180,7 @@ class EvidenceTask(MinibatchTask):
     def constrain(self) -> None:
         for parameter, bound in self._bounded:
             parameter.clamp_(*bound)
-        low, high = map(math.log, DEFAULT_NOISE_RATIO_BOUNDS)
+        low, high = map(math.log, NOISE_RATIO_BOUNDS)
         signal = self.module.log_signal_variance
         self.module.log_noise_variance.clamp_(signal + low, signal + high)
 

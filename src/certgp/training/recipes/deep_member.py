@@ -164,8 +164,7 @@ class MemberFit:
 
     def with_head(self, module: JointModel, rank: int) -> JointModel:
         """The same network under features of another rank, at the length-scales and variances that it has."""
-        kernel = module.features.kernel_family(module.features.log_length_scale.detach().exp())
-        start = replace(self._start(), kernel=kernel)
+        start = replace(self._start(), kernel=module.features.fixed_kernel())
         features = self.recipe.build_head(start, rank, self._generators()[2])
         return JointModel(LowRankModel(copy.deepcopy(module.network), features).eval(), *module.variances)
 

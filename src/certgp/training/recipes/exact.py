@@ -7,10 +7,8 @@ import torch
 
 from certgp.data import Chunk, RowSource, target_is_constant
 from certgp.errors import ConvergenceWarning, warn_user
-from certgp.features.base import LOG_SCALE_BOUNDS
 from certgp.gp import ExactProcess
 from certgp.gp.exact import check_exact_memory
-from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
 from certgp.training.full_batch.lbfgs import minimise
 from certgp.training.full_batch.objective import ExactObjective
 from certgp.training.full_batch.start import choose_exact_starting_scale
@@ -59,4 +57,4 @@ class ExactTrainer(Trainer):
 
 def _objective(rows: Chunk, start: Start) -> ExactObjective:
     ratio = start.noise_variance / float(start.kernel.signal_variance)
-    return ExactObjective(start.kernel, rows, ratio, DEFAULT_NOISE_RATIO_BOUNDS, LOG_SCALE_BOUNDS)
+    return ExactObjective(start.kernel, rows, ratio)

@@ -44,7 +44,8 @@ class FourierRecipe(Recipe):
         D = source.n_columns
         row_rng, design_rng = rng.spawn(2)  # so that frequencies do not depend on the number of rows
         start = settings.start(float(np.sqrt(D)))
-        near = source.sample(_DESIGN_ROWS, row_rng).X / start.kernel.length_scale
+        start.kernel.check_spectral_law()
+        near = source.sample(_DESIGN_ROWS, row_rng).X / start.kernel.values["length_scale"]
         data = DataSummary(near, source.n_rows, start.noise_variance / float(start.kernel.signal_variance))
         sampling = "orthogonal" if self.sampling == "auto" else self.sampling
         design = spectral_design(sampling, start.kernel, rank // 2, D, design_rng, data)
@@ -52,7 +53,7 @@ class FourierRecipe(Recipe):
         transform = Clip.at_quantiles(sample.X, _CLIP_TAIL) if self.winsorize else Identity(D)
         candidates = []
         for name, scales in self._starting_scales(settings, start.kernel, sample).items():
-            kernel = type(start.kernel)(scales)
+            kernel = start.kernel.replace(length_scale=scales)
             features = FourierMap(kernel, design, learn_frequencies=self.learn_frequencies)
             model = LowRankModel(transform, features)
             stages = self._stages(settings, model, features, source, rows, row_rng)
@@ -92,10 +93,10 @@ class FourierRecipe(Recipe):
         columns that a linear fit finds relevant.
         """
         if settings.lengths_are_given or not settings.optimize:
-            return {"as given": kernel.length_scale}
-        alike = {"alike": kernel.length_scale}
-        if kernel.length_scale.numel() == 1:
+            return {"as given": kernel.values["length_scale"]}
+        alike = {"alike": kernel.values["length_scale"]}
+        if alike["alike"].numel() == 1:
             return alike
         slopes = linear_slopes(sample.X, sample.y).abs()
         relevance = (slopes / slopes.square().mean().sqrt().clamp_min(1e-300)).clamp(*_RELEVANCE)
-        return alike | {"by linear relevance": kernel.length_scale / relevance}
+        return alike | {"by linear relevance": alike["alike"] / relevance}

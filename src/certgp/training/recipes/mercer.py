@@ -17,7 +17,6 @@ from certgp.errors import InvalidInputError
 from certgp.features import MercerMap
 from certgp.features.mercer import INDEX_SETS
 from certgp.gp import LowRankModel
-from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
 from certgp.training.full_batch.selection import reselect_indices
 from certgp.training.full_batch.stages import Stage, even_parts
 from certgp.training.full_batch.trials import Candidate
@@ -113,8 +112,7 @@ class MercerRecipe(Recipe):
         def choose(rows: RowSource) -> bool:
             """Choose the index set at the present parameters; False for sets that do not depend on them."""
             if self.index_set == "greedy":
-                engine, objective = settings.engine, settings.objective
-                reselect_indices(model, rank, rows, engine, objective, DEFAULT_NOISE_RATIO_BOUNDS, rng)
+                reselect_indices(model.transform, features, rank, rows, settings.engine, settings.objective, rng)
             else:
                 features.choose_indices(rank)
             return self.index_set in ("greedy", "optimal")

@@ -40,7 +40,7 @@ class PlainRecipe(Recipe):
         return self.features.group
 
     def check(self, settings: Settings) -> None:
-        if not self.features.minorises:
+        if not self.features.dominated:
             check_needs_domination(settings, self.features.__name__)
 
     def plan(self, settings: Settings, source: RowSource, rows: TrialRows, rank: int, rng: np.random.Generator) -> Plan:

@@ -104,27 +104,21 @@ class Settings:
         kernel, standardiser = self.kernel, self.standardiser
         if not isinstance(kernel, (str, Kernel)):
             raise InvalidInputError(f"kernel must be a name or a kernel object, found {kernel!r}")
-        family = kernel_from_name(kernel) if isinstance(kernel, str) else type(kernel)
-        length_scale: Any = self.length_scale
-        signal_variance = self.signal_variance
-        if isinstance(kernel, Kernel):
-            length_scale = kernel.length_scale.detach().numpy() if length_scale is None else length_scale
-            signal_variance = float(kernel.signal_variance) if signal_variance is None else signal_variance
+        start = kernel_from_name(kernel)() if isinstance(kernel, str) else kernel
         d = len(standardiser.x_scale) if projected_dimension is None else projected_dimension
-        units = standardiser.x_scale if projected_dimension is None else np.ones(d)
-        scales = (
-            np.full(d, default_length_scale)
-            if length_scale is None
-            else check_per_dimension("length_scale", length_scale, d) / units
-        )
-        y_variance = standardiser.y_scale**2
-        signal = 1.0 if signal_variance is None else check_positive("signal_variance", signal_variance) / y_variance
+        mean, units = standardiser.x_mean, standardiser.x_scale
+        if projected_dimension is not None:
+            mean, units = np.zeros(d), np.ones(d)
+        if self.length_scale is not None:
+            start = start.replace(length_scale=check_per_dimension("length_scale", self.length_scale, d))
+        if self.signal_variance is not None:
+            start = start.with_signal_variance(check_positive("signal_variance", self.signal_variance))
         noise = (
             _DEFAULT_NOISE_RATIO
             if self.noise_variance is None
-            else check_positive("noise_variance", self.noise_variance) / y_variance
+            else check_positive("noise_variance", self.noise_variance) / standardiser.y_scale**2
         )
-        return Start(family(scales, signal), noise)
+        return Start(start.to_standardised(mean, units, standardiser.y_scale, default_length_scale), noise)
 
     def convert_trial_rows(self, rows: Chunk) -> ChunkSource:
         """A subsample in the precision of trials: rounding does not matter where only a basin is sought."""

@@ -15,7 +15,6 @@ from certgp.errors import InvalidInputError
 from certgp.features import NystromMap
 from certgp.features.inducing import INDUCING_METHODS, inducing_points
 from certgp.gp import LowRankModel
-from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
 from certgp.kernels import Kernel
 from certgp.training.full_batch.selection import exchange_inducing_points
 from certgp.training.full_batch.stages import Stage, even_parts
@@ -65,30 +64,30 @@ class SparseRecipe(Recipe):
             scan = partial(choose_length_scales, settings, model, source, rng)
             rounds = [[Stage(rows.learn, trial_share, scan)]] if trial_share else []
             if warm_share:
-                exchange = partial(self._exchange, settings, model, rows.learn, rng)
+                exchange = partial(self._exchange, settings, features, rows.learn, rng)
                 rounds.append([Stage(rows.learn, warm_share, exchange if warm_share >= _SETTLING else None)])
-            rest = self._last_stages(settings, model, source, max_iter - trial_share - warm_share, rng)
+            rest = self._last_stages(settings, features, source, max_iter - trial_share - warm_share, rng)
             if not rounds:
                 rest[0] = replace(rest[0], prepare=scan)
             candidates.append(Candidate(name, model, rounds, rest))
         return Plan.of(candidates, start)
 
     def _last_stages(
-        self, settings: Settings, model: LowRankModel, source: RowSource, max_iter: int, rng: np.random.Generator
+        self, settings: Settings, features: NystromMap, source: RowSource, max_iter: int, rng: np.random.Generator
     ) -> list[Stage]:
         """On all rows, each after an exchange of points; where iterations are few, one without."""
         parts = min(_EXCHANGES, max_iter // _SETTLING)
         if parts == 0:
             return [Stage(source, max_iter)]
-        exchange = partial(self._exchange, settings, model, source, rng)
+        exchange = partial(self._exchange, settings, features, source, rng)
         return [Stage(source, length, exchange) for length in even_parts(max_iter, parts)]
 
-    def _exchange(self, settings: Settings, model: LowRankModel, source: RowSource, rng: np.random.Generator) -> bool:
+    def _exchange(self, settings: Settings, features: NystromMap, source: RowSource, rng: np.random.Generator) -> bool:
         """Did points move? Where gradients bring them to their places, none does."""
         if not (self.learn_inducing and isinstance(self.inducing, str)):
             return False
-        engine, objective = settings.engine, settings.objective
-        return exchange_inducing_points(model, source, engine, objective, DEFAULT_NOISE_RATIO_BOUNDS, rng) > 0
+        transform = Identity(source.n_columns)
+        return exchange_inducing_points(transform, features, source, settings.engine, settings.objective, rng) > 0
 
     def _starting_points(
         self, settings: Settings, source: RowSource, kernel: Kernel, rank: int, rng: np.random.Generator

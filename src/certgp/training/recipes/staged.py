@@ -18,7 +18,7 @@ from certgp.engines import fold_feature_statistics
 from certgp.errors import ConvergenceWarning, warn_user
 from certgp.gp import LowRankModel, LowRankProcess
 from certgp.gp.calibration import gaussian_log_density
-from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS, profile_evidence
+from certgp.gp.profile import profile_evidence
 from certgp.training.evaluation_log import EvaluationLog, open_log
 from certgp.training.full_batch.stages import Stage, run_stages
 from certgp.training.full_batch.start import choose_starting_scale
@@ -129,7 +129,6 @@ class StagedTrainer(Trainer):
             score,
             settings.engine,
             settings.objective,
-            DEFAULT_NOISE_RATIO_BOUNDS,
             settings.observers,
             log,
         )
@@ -187,7 +186,7 @@ def condition(plan: Plan, source: RowSource, settings: Settings, learn: bool = T
     stats = fold_feature_statistics(model, source, settings.engine)
     signal, noise = float(plan.start.kernel.signal_variance), plan.start.noise_variance
     if learn:
-        best = profile_evidence(stats, settings.objective, DEFAULT_NOISE_RATIO_BOUNDS)
+        best = profile_evidence(stats, settings.objective)
         signal, noise = best.signal_variance, best.noise_variance
     return LowRankProcess(model, stats, signal, noise, settings.variance)
 
@@ -197,7 +196,7 @@ def run_plan(
 ) -> OptimisationResult:
     """Run the stages of a plan by L-BFGS."""
     engine, objective, observers = settings.engine, settings.objective, settings.observers
-    return run_stages(plan.model, plan.stages, engine, objective, DEFAULT_NOISE_RATIO_BOUNDS, observers, log, after)
+    return run_stages(plan.model, plan.stages, engine, objective, observers, log, after)
 
 
 def choose_length_scales(settings: Settings, model: LowRankModel, source: RowSource, rng: np.random.Generator) -> None:
@@ -205,4 +204,4 @@ def choose_length_scales(settings: Settings, model: LowRankModel, source: RowSou
     if settings.lengths_are_given:
         return
     rows = ChunkSource(source.sample(_START_ROWS, rng))
-    choose_starting_scale(model, rows, settings.engine, settings.objective, DEFAULT_NOISE_RATIO_BOUNDS)
+    choose_starting_scale(model, rows, settings.engine, settings.objective)

@@ -1,7 +1,6 @@
 """The feature maps as scikit-learn transformers: ``transform(X)`` returns the N x r array Phi.
 
-scikit-learn lives in the estimators' room; these three are the one exception, because the API promises them under
-``certgp.features``.
+Users import them from ``certgp.features``.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
+from certgp.checks import check_rank
 from certgp.errors import InvalidInputError
 from certgp.features.base import FeatureMap
 from certgp.features.data_mercer import pick_by_column_norm, tuned_input_scale
@@ -135,9 +135,10 @@ class FourierFeatures(_FeatureTransformer):
 
     def _build(self, X: Tensor) -> FeatureMap:
         kernel = _kernel(self.kernel, self.length_scale, X.shape[1], self.signal_variance)
+        kernel.check_spectral_law()
         rng = _generator(self.random_state)
         rows = X[rng.permutation(X.shape[0])[:_SUBSAMPLE]]
-        data = DataSummary(rows / kernel.length_scale, X.shape[0], self.noise_variance / self.signal_variance)
+        data = DataSummary(rows / kernel.values["length_scale"], X.shape[0], self.noise_variance / self.signal_variance)
         if check_rank(self.rank) < 2:
             raise InvalidInputError("rank must be at least 2: Fourier features come in pairs of cosine and sine")
         pairs = self.rank // 2
@@ -182,15 +183,9 @@ class NystromFeatures(_FeatureTransformer):
         return NystromMap(kernel, points, jitter=self.jitter)
 
 
-def check_rank(rank: object) -> int:
-    """A positive whole number, or an error that names the argument."""
-    if isinstance(rank, bool) or not isinstance(rank, (int, np.integer)) or rank < 1:
-        raise InvalidInputError(f"rank must be a positive whole number, found {rank!r}")
-    return int(rank)
-
-
 def _kernel(name: str, length_scale: Scales, dimension: int, signal_variance: float) -> Kernel:
-    return kernel_from_name(name)(_per_column("length_scale", length_scale, dimension), signal_variance)
+    scales = _per_column("length_scale", length_scale, dimension)
+    return kernel_from_name(name)().replace(length_scale=scales, signal_variance=signal_variance).expanded(dimension)
 
 
 def _per_column(name: str, value: Scales, dimension: int) -> NDArray[np.float64]:
