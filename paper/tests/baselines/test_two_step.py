@@ -44,7 +44,7 @@ def test_all_three_learn_and_know_their_noise(rows, model):
 def test_the_network_is_the_same_for_both_heads_and_knows_nothing_of_them(rows):
     X, y, new, _ = rows
     mercer, fourier = (TwoStepGP(head, **QUICK).fit(X, y) for head in ("mercer", "fourier"))
-    first, second = (model._model.process.model.transform.module[0].weight for model in (mercer, fourier))
+    first, second = (model._process.model.transform.module[0].weight for model in (mercer, fourier))
     assert np.array_equal(first, second)
     assert (mercer.rank_, fourier.rank_) == (15, 40)
     assert np.corrcoef(mercer.predict(new), fourier.predict(new))[0, 1] > 0.999

@@ -42,8 +42,8 @@ class Baseline(RegressorMixin, BaseEstimator, ABC):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from rows X (N, D) and y (N,)."""
         rows, target = checked_rows(self, X, y)
-        self._model.standardiser = Standardiser.fit(rows, target)
-        inputs, outputs = self._model.standardiser.inputs(rows), self._model.standardiser.target(target)
+        self._standardiser = Standardiser.fit(rows, target)
+        inputs, outputs = self._standardiser.inputs(rows), self._standardiser.target(target)
         seed = int(generator(self.random_state).integers(2**31))
         with _seeded(seed):
             self.history_ = self._train(torch.from_numpy(inputs), torch.from_numpy(outputs), seed)
@@ -67,10 +67,10 @@ class Baseline(RegressorMixin, BaseEstimator, ABC):
 
     def _user_components(self, X: ArrayLike) -> tuple[Array, Array]:
         check_is_fitted(self, "history_")
-        inputs = torch.from_numpy(self._model.standardiser.inputs(checked_inputs(self, X)))
+        inputs = torch.from_numpy(self._standardiser.inputs(checked_inputs(self, X)))
         with torch.no_grad(), _seeded(self._seed):
             means, variances = (part.double().numpy() for part in self._components(inputs))
-        return self._model.standardiser.mean_to_user(means), self._model.standardiser.variance_to_user(variances)
+        return self._standardiser.mean_to_user(means), self._standardiser.variance_to_user(variances)
 
 
 def checked_rows(model: BaseEstimator, X: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -94,7 +94,7 @@ class TwoStepGP(Baseline):
         network = Network(TanhNetwork([X.shape[1], *self.hidden, 1], start).float(), 1)
         outcome = self._train_network(network, X, y, learned, held_out, seed)
         model = LowRankModel(network.double(), self._features(feature_rng)).eval()
-        self._model.process = finish(
+        self._process = finish(
             JointModel(model, _START_SIGNAL, _START_NOISE),
             ChunkSource(Chunk(X, y)),
             learned,
@@ -103,8 +103,8 @@ class TwoStepGP(Baseline):
             variance="lowrank" if self.head == "fourier" else "dtc",  # as in the deep model with the same head
             calibrate=self.calibrate,
         )
-        self._model.process.box = Box(X.min(0).values, X.max(0).values)
-        self.noise_scale_, self.n_iter_ = self._model.process.noise_scale, outcome.n_iter
+        self._process.box = Box(X.min(0).values, X.max(0).values)
+        self.noise_scale_, self.n_iter_ = self._process.noise_scale, outcome.n_iter
         return outcome.history
 
     def _train_network(
@@ -124,9 +124,9 @@ class TwoStepGP(Baseline):
         return features
 
     def _components(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        parts = [self._model.process.moments(block) for block in torch.split(X, _BLOCK_ROWS)]
+        parts = [self._process.moments(block) for block in torch.split(X, _BLOCK_ROWS)]
         means, variances = (torch.cat(moments)[None] for moments in zip(*parts, strict=True))
-        return means, variances + self.noise_scale_ * self._model.process.noise_variance
+        return means, variances + self.noise_scale_ * self._process.noise_variance
 
 
 def _split(n: int, rng: np.random.Generator) -> tuple[Positions, Positions]:
@@ -169,11 +169,11 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         check_count("max_iter", self.max_iter)
         check_count("batch_size", self.batch_size, least=2)
         rows, target = checked_rows(self, X, y)
-        self._model.standardiser = Standardiser.fit(rows, target)
+        self._standardiser = Standardiser.fit(rows, target)
         rng = generator(self.random_state)
         seed, order = int(rng.integers(2**31)), rng.permutation(len(rows))
         held_out, learned = np.split(order, [round(_HELD_OUT * len(rows))])
-        source = ArraySource(rows, target, self._model.standardiser, torch.float32)
+        source = ArraySource(rows, target, self._standardiser, torch.float32)
         start = torch.Generator().manual_seed(seed)
         network = TanhNetwork([rows.shape[1], *self.hidden, 1], start).float()
         self._module = Regression(network, 1, start)
@@ -195,10 +195,10 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         return (mean, np.full(len(mean), self.noise_variance_**0.5)) if return_std else mean
 
     def _outputs(self, X: NDArray[np.floating]) -> Array:
-        inputs = torch.from_numpy(self._model.standardiser.inputs(X)).float()
+        inputs = torch.from_numpy(self._standardiser.inputs(X)).float()
         with torch.no_grad():
             parts = [self._module(block).double() for block in torch.split(inputs, _BLOCK_ROWS)]
-        return self._model.standardiser.mean_to_user(torch.cat(parts).numpy())
+        return self._standardiser.mean_to_user(torch.cat(parts).numpy())
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.95) -> tuple[Array, Array]:
         """Ends, each (n,), of the central interval that holds a new y with probability ``coverage``."""
