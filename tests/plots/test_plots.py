@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -15,33 +14,8 @@ from certgp.plots import plot_curves, plot_history, plot_surface, save_figure
 from certgp.training import History, Iteration
 
 GRID = np.linspace(-2.0, 2.0, 21)
-
-
-@dataclass(frozen=True, eq=False)
-class AnyCurve:
-    name: str
-    mean: np.ndarray = field(default_factory=lambda: np.sin(GRID))
-    lower: np.ndarray = field(default_factory=lambda: np.sin(GRID) - 0.5)
-    upper: np.ndarray = field(default_factory=lambda: np.sin(GRID) + 0.5)
-    rmse_inputs: float = 0.125
-
-
-@dataclass(frozen=True, eq=False)
-class AnyCurves:
-    curves: tuple[AnyCurve, ...]
-    x: np.ndarray = field(default_factory=lambda: GRID[::5])
-    y: np.ndarray = field(default_factory=lambda: np.sin(GRID[::5]))
-    grid: np.ndarray = field(default_factory=lambda: GRID)
-    truth: np.ndarray = field(default_factory=lambda: np.sin(GRID) + 0.1)
-
-
-@dataclass(frozen=True, eq=False)
-class AnySurface:
-    axis: np.ndarray = field(default_factory=lambda: GRID)
-    truth: np.ndarray = field(default_factory=lambda: np.outer(GRID, GRID))
-    mean: np.ndarray = field(default_factory=lambda: np.outer(GRID, GRID) + 0.01)
-    std: np.ndarray = field(default_factory=lambda: np.full((21, 21), 0.02))
-    n_train: int = 12345
+POINTS = (GRID[::5], np.sin(GRID[::5]), GRID, np.sin(GRID) + 0.1)
+ANSWER = (np.sin(GRID), np.sin(GRID) - 0.5, np.sin(GRID) + 0.5)
 
 
 def history() -> History:
@@ -49,9 +23,9 @@ def history() -> History:
 
 
 def test_curves_have_a_panel_per_model_and_one_legend():
-    figure = plot_curves(AnyCurves((AnyCurve("first"), AnyCurve("second"))))
+    figure = plot_curves(*POINTS, {"first: RMSE 0.125": ANSWER, "second": ANSWER})
     assert len(figure.axes) == 2
-    assert figure.axes[0].get_title(loc="left").startswith("first: RMSE 0.125")
+    assert figure.axes[0].get_title(loc="left") == "first: RMSE 0.125"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "95% band of f",
         "truth f",
@@ -63,17 +37,18 @@ def test_curves_have_a_panel_per_model_and_one_legend():
 
 
 def test_one_curve_is_enough():
-    assert len(plot_curves(AnyCurves((AnyCurve("only"),))).axes) == 1
+    assert len(plot_curves(*POINTS, {"only": ANSWER}).axes) == 1
 
 
 def test_a_band_that_explodes_does_not_squeeze_the_curve():
-    wild = AnyCurve("wild", lower=np.full(21, -1e6), upper=np.full(21, 1e6))
-    low, high = plot_curves(AnyCurves((wild,))).axes[0].get_ylim()
+    wild = (np.sin(GRID), np.full(21, -1e6), np.full(21, 1e6))
+    low, high = plot_curves(*POINTS, {"wild": wild}).axes[0].get_ylim()
     assert -3 < low < high < 3
 
 
 def test_surface_shares_one_scale_between_truth_and_mean():
-    figure = plot_surface(AnySurface())
+    truth = np.outer(GRID, GRID)
+    figure = plot_surface(GRID, truth, truth + 0.01, np.full((21, 21), 0.02), 12345)
     panels = figure.axes[:4]
     titles = [panel.get_title(loc="left") for panel in panels]
     assert titles == ["truth", "mean from 12,345 rows", "error |mean - truth|", "standard deviation of the surface"]

@@ -74,9 +74,12 @@ def _save_plots(curves: CurvesResult, surface: SurfaceResult, out: Path, console
             raise
         console.notice("note: no plots without matplotlib; get it with: pip install 'certgp[plots]'")
         return []
+    answers = {
+        f"{c.name}: RMSE {c.rmse_inputs:.3f} for x like the data": (c.mean, c.lower, c.upper) for c in curves.curves
+    }
     figures = {
-        "curves.png": plot_curves(curves),
-        "surface.png": plot_surface(surface),
+        "curves.png": plot_curves(curves.x, curves.y, curves.grid, curves.truth, answers),
+        "surface.png": plot_surface(surface.axis, surface.truth, surface.mean, surface.std, surface.n_train),
         "history.png": plot_history(surface.history),
     }
     for name, figure in figures.items():
