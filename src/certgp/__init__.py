@@ -21,6 +21,7 @@ from certgp.errors import (
     VacuousBoundWarning,
 )
 from certgp.methods import BUILT_IN
+from certgp.version import __version__
 
 if TYPE_CHECKING:
     from certgp.estimators import AutoGP as AutoGP
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 # two threads beside one other busy process took 1.7 s instead of 0.08 s.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-__version__ = "0.2.0"
+
 _ESTIMATORS = {method.class_name: method for method in BUILT_IN}
 __all__ = [
     "CertgpError",

@@ -9,11 +9,11 @@ import torch
 from certgp import SparseGP
 from certgp.data import Chunk, ChunkSource
 from certgp.engines import LocalEngine
-from certgp.estimators import sparse as sparse_module
 from certgp.features import NystromMap
 from certgp.gp import BasisPool, LowRankModel
 from certgp.kernels import Gaussian
 from certgp.training import exchange_inducing_points
+from certgp.training.recipes import sparse as sparse_module
 from certgp.transforms import Identity
 from helpers import objective_value
 

@@ -11,7 +11,7 @@ from certgp.engines import LocalEngine
 from certgp.features import FeatureMap, MercerMap
 from certgp.gp import LowRankModel
 from certgp.kernels import Gaussian
-from certgp.training import selection as selection_module
+from certgp.training.full_batch import selection as selection_module
 from certgp.training.full_batch.selection import reselect_indices
 from certgp.transforms import Identity
 from helpers import objective_value, random_inputs, random_target

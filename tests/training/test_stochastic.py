@@ -14,7 +14,8 @@ from certgp.features import FeatureMap, FourierMap, MercerMap
 from certgp.features.spectral import iid_design
 from certgp.gp import LowRankModel, Statistics
 from certgp.kernels import Gaussian, Matern32
-from certgp.training import LowRankObjective, stochastic
+from certgp.training import LowRankObjective
+from certgp.training.mini_batch import evidence as stochastic
 from certgp.training.mini_batch.evidence import EvidenceTask, JointModel, RunningStatistics, finish
 from certgp.transforms import Network, TanhNetwork
 from helpers import central_differences, random_inputs, relative_error

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import nn
 
-import certgp
 from certgp.errors import ModelFileError
 from certgp.estimators.base import ESTIMATORS, GPRegressor
 from certgp.estimators.naming import FittedTable
@@ -18,6 +17,7 @@ from certgp.methods import load_all, registered_name
 from certgp.models.description import build_model, describe_model
 from certgp.models.file import read_model_file, write_model_file
 from certgp.training import History, Iteration, Trial
+from certgp.version import __version__
 
 if TYPE_CHECKING:
     from certgp.models import FittedModel
@@ -79,7 +79,7 @@ def load(path: str | Path, network: nn.Module | None = None) -> Any:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(
-            f"{path} was written by certgp {header.get('library_version')} and lacks what certgp {certgp.__version__} "
+            f"{path} was written by certgp {header.get('library_version')} and lacks what certgp {__version__} "
             f"needs ({error!r}); load it with that version, or fit again"
         ) from error
 

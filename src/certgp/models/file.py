@@ -11,10 +11,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialise
 from torch import Tensor
 
-import certgp
 from certgp.data.tables import replacing
 from certgp.errors import ModelFileError
 from certgp.models.format2 import upgrade
+from certgp.version import __version__
 
 FORMAT = "certgp-model"
 FORMAT_VERSION = 3
@@ -32,7 +32,7 @@ def write_model_file(path: Path, tensors: Tensors, values: dict[str, Any]) -> No
     header = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
-        "library_version": certgp.__version__,
+        "library_version": __version__,
         "checksum": _checksum(tensors, body),
         "model": body,
     }
@@ -51,7 +51,7 @@ def read_model_file(path: Path) -> tuple[Tensors, dict[str, Any], dict[str, str]
     if version not in _READABLE:
         raise ModelFileError(
             f"{path} has model format {version} (written by certgp {header.get('library_version')}); this certgp "
-            f"{certgp.__version__} reads formats {', '.join(_READABLE)}. Load it with that version, or fit again"
+            f"{__version__} reads formats {', '.join(_READABLE)}. Load it with that version, or fit again"
         )
     if header.get("checksum") != _checksum(tensors, header.get("model", "")):
         raise ModelFileError(f"{path} is damaged: its checksum does not match. Copy or save it again")
