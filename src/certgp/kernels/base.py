@@ -247,11 +247,22 @@ class Kernel(ABC):
         return 1.0 if SIGNAL in self.parameters else y_scale
 
     def describe(self) -> dict[str, Any]:
-        """Name, given parameters, columns and parts as JSON-able values, for ``kernel_from_description``."""
-        own = {name: self._values[name].detach().tolist() for name in self.parameters if name in self.given}
-        columns = {} if self.columns is None else {"columns": list(self.columns)}
-        parts = {"parts": [part.describe() for part in self.parts.values()]} if self.parts else {}
-        return {"kernel": self.name} | own | columns | parts
+        """Name, parameters, columns and parts as JSON-able values, for ``kernel_from_description``."""
+        found: dict[str, Any] = {"kernel": self.name}
+        found |= {name: value.detach().tolist() for name, value in self._values.items()}
+        if self.columns is not None:
+            found["columns"] = list(self.columns)
+        if self.parts:
+            found["parts"] = [part.describe() for part in self.parts.values()]
+        if self.parameters.keys() - self.given:
+            found["not_given"] = sorted(self.parameters.keys() - self.given)
+        return found
+
+    def not_given(self, names: Iterable[str]) -> Self:
+        """The same kernel, in which these parameters count as not given."""
+        made = copy.copy(self)
+        made.__dict__.update(given=self.given - set(names))
+        return made
 
     # -------------------- what some families have
 

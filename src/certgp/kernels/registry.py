@@ -41,7 +41,7 @@ def kernel_from_name(name: str) -> type[Kernel]:
 def kernel_from_description(description: Mapping[str, Any]) -> Kernel:
     """The kernel that ``Kernel.describe`` described."""
     values = dict(description)
-    name, parts = values.pop("kernel"), values.pop("parts", ())
+    name, parts, not_given = values.pop("kernel"), values.pop("parts", ()), values.pop("not_given", ())
     if name not in _KERNELS:
         raise ModelFileError(
             f"the file names the kernel {name!r}, which is not known here; import the module that defines it before "
@@ -49,4 +49,4 @@ def kernel_from_description(description: Mapping[str, Any]) -> Kernel:
         )
     family: Any = _KERNELS[name]
     made: Kernel = family(*map(kernel_from_description, parts), **values)
-    return made
+    return made.not_given(not_given)
