@@ -1,4 +1,6 @@
-"""Where rows come from: arrays and files, standardised and handed out in chunks; the registry of data sets."""
+"""Where rows come from: arrays, frames and files, summarised in one pass, standardised and handed out in chunks; the
+registry of data sets.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,29 @@ if TYPE_CHECKING:
         local_dataset,
         missing_dataset,
     )
-    from certgp.data.sources import ArraySource, Chunk, ChunkSource, RowSource, SubsetSource
+    from certgp.data.rows import ArrayRows, FrameRows, PickedRows, Rows, as_rows
+    from certgp.data.sources import Chunk, ChunkSource, RowSource, StandardisedRows, SubsetSource
     from certgp.data.standardise import Standardiser
+    from certgp.data.summary import Summary, check_finite, summarise
     from certgp.data.tables import Table, read_table, write_table
 
 # name -> module; imported at the first use, so that listing data sets does not wait for torch
 _MODULES = {
-    "ArraySource": "sources",
+    "ArrayRows": "rows",
     "Chunk": "sources",
     "ChunkSource": "sources",
     "DatasetInfo": "catalogue",
+    "FrameRows": "rows",
+    "PickedRows": "rows",
     "RowSource": "sources",
+    "Rows": "rows",
+    "StandardisedRows": "sources",
     "Standardiser": "standardise",
     "SubsetSource": "sources",
+    "Summary": "summary",
     "Table": "tables",
+    "as_rows": "rows",
+    "check_finite": "summary",
     "data_directory": "registry",
     "dataset_info": "registry",
     "dataset_names": "registry",
@@ -42,18 +53,26 @@ _MODULES = {
     "local_dataset": "registry",
     "missing_dataset": "registry",
     "read_table": "tables",
+    "summarise": "summary",
     "write_table": "tables",
 }
 
 __all__ = [
-    "ArraySource",
+    "ArrayRows",
     "Chunk",
     "ChunkSource",
     "DatasetInfo",
+    "FrameRows",
+    "PickedRows",
     "RowSource",
+    "Rows",
+    "StandardisedRows",
     "Standardiser",
     "SubsetSource",
+    "Summary",
     "Table",
+    "as_rows",
+    "check_finite",
     "data_directory",
     "dataset_info",
     "dataset_names",
@@ -64,6 +83,7 @@ __all__ = [
     "local_dataset",
     "missing_dataset",
     "read_table",
+    "summarise",
     "write_table",
 ]
 

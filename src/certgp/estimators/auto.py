@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from certgp.data import ArraySource, Chunk, RowSource, SubsetSource
+from certgp.data import Chunk, Rows, RowSource, StandardisedRows, SubsetSource
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.automatic_rank import AUTOMATIC, fit_with_automatic_rank
 from certgp.estimators.base import unoptimised
@@ -163,23 +163,22 @@ class AutoGP(LowRankRegressor):
         estimator.set_params(**shared)
         return estimator
 
-    def _fit_process(
-        self, X: NDArray[np.floating], y: NDArray[np.floating]
-    ) -> tuple[LowRankProcess, OptimisationResult]:
-        self._remember(X, y)
+    def _fit_process(self, rows: Rows) -> tuple[LowRankProcess, OptimisationResult]:
+        self._remember(rows)
         contestants = self._contestants()
         for estimator in contestants.values():
-            estimator._standardiser, estimator._training_rows = self._standardiser, (X, y)
-        source = self._source(X, y)
-        if len(contestants) == 1 or len(X) < _FEWEST_ROWS or source.target_is_constant:
+            estimator._standardiser, estimator._summary = self._standardiser, self._summary
+            estimator._training_rows = rows
+        source = self._source(rows)
+        if len(contestants) == 1 or rows.n_rows < _FEWEST_ROWS or self._summary.target_is_constant:
             name, estimator = next(iter(contestants.items()))
             self._announce(name, (), f"{name}: there was nothing to choose from or too few rows to compare")
-            return self._taken_over(estimator, *estimator._fit_process(X, y))
+            return self._taken_over(estimator, *estimator._fit_process(rows))
         with self._evaluation_log(0) as log:
-            winner = self._contest(contestants, X, source, log)
+            winner = self._contest(contestants, source, log)
             self._active = winner.estimator
             if self.rank == AUTOMATIC:
-                return self._taken_over(winner.estimator, *fit_with_automatic_rank(winner.estimator, X, y))
+                return self._taken_over(winner.estimator, *fit_with_automatic_rank(winner.estimator, rows))
             last = Stage(source, max(1, round(_LAST_SHARE * winner.estimator.max_iter)))  # with the held-out rows
             plan = replace(winner.plan, stages=[*winner.plan.stages, last])
             outcome = winner.estimator._train(plan, source, winner.outcome, log)
@@ -194,8 +193,7 @@ class AutoGP(LowRankRegressor):
     def _contest(
         self,
         contestants: dict[str, PlannedRegressor],
-        X: NDArray[np.floating],
-        source: ArraySource,
+        source: StandardisedRows,
         log: EvaluationLog | None,
     ) -> _Contender:
         """All are trained on a subsample, then further on all rows but the held-out ones, since some methods gain more
@@ -204,7 +202,7 @@ class AutoGP(LowRankRegressor):
         """
         rng = generator(self._seed())
         rows, learned = self._trial_rows_of(source, rng)
-        field = [self._entered(name, each, X, learned, rows, rng, log) for name, each in contestants.items()]
+        field = [self._entered(name, each, learned, rows, rng, log) for name, each in contestants.items()]
         finalists = field
         latest = {contender.name: contender for contender in field}
         for share in _SHARES:
@@ -221,7 +219,6 @@ class AutoGP(LowRankRegressor):
         self,
         name: str,
         estimator: PlannedRegressor,
-        X: NDArray[np.floating],
         source: SubsetSource,
         rows: TrialRows,
         rng: np.random.Generator,
@@ -229,7 +226,7 @@ class AutoGP(LowRankRegressor):
     ) -> _Contender:
         started, self._active = time.perf_counter(), estimator
         wanted = min(_TRIAL_RANK, self.max_rank) if self.rank == AUTOMATIC else self.rank
-        rank = estimator._usable_rank(X, wanted)
+        rank = estimator._usable_rank(wanted)
         plan = estimator._plan(source, rows, rank, estimator.max_iter, rng)
         plan, result = estimator._tried(plan, source, rows, log, alone=True)
         outcome = unoptimised() if result is None else result.outcome
@@ -260,7 +257,7 @@ class AutoGP(LowRankRegressor):
         trial = Trial(contender.name, outcome.value, float(losses.mean()), seconds)
         return replace(contender, outcome=outcome, trial=trial, losses=losses, plan=replace(plan, stages=later))
 
-    def _trial_rows_of(self, source: ArraySource, rng: np.random.Generator) -> tuple[TrialRows, SubsetSource]:
+    def _trial_rows_of(self, source: StandardisedRows, rng: np.random.Generator) -> tuple[TrialRows, SubsetSource]:
         """The subsample and the held-out rows, and a source of all rows but the latter."""
         held_out = np.sort(rng.permutation(source.n_rows)[: max(1, min(_HELD_OUT, source.n_rows // 5))])
         learned = SubsetSource(source, np.setdiff1d(np.arange(source.n_rows), held_out))

@@ -6,11 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from certgp.checks import check_count, check_positive
-from certgp.data import ArraySource
+from certgp.data import Rows, StandardisedRows
 from certgp.errors import RankWarning, warn_user
 from certgp.estimators.certification import DEFAULT_MAX_REFERENCE_RANK, in_units, problem_of
 from certgp.estimators.validation import generator
@@ -40,9 +37,8 @@ class _Verdict:
 
 def fit_with_automatic_rank(
     estimator: PlannedRegressor,
-    X: NDArray[np.floating],
-    y: NDArray[np.floating],
-    fit_at: Callable[[ArraySource, int], tuple[LowRankProcess, OptimisationResult]] | None = None,
+    rows: Rows,
+    fit_at: Callable[[StandardisedRows, int], tuple[LowRankProcess, OptimisationResult]] | None = None,
 ) -> tuple[LowRankProcess, OptimisationResult]:
     """Fit at ranks 16, 32, 64, ... until KL(exact || model) / N <= tolerance is proven, then drop what is not needed.
 
@@ -51,11 +47,11 @@ def fit_with_automatic_rank(
     warning that says how far it got.
     """
     tolerance, largest = check_positive("tolerance", estimator.tolerance), check_count("max_rank", estimator.max_rank)
-    source, own_fit = estimator._source(X, y), fit_at is None
+    source, own_fit = estimator._source(rows), fit_at is None
     fit_at = fit_at or estimator._fit_at
     rank = min(FIRST_RANK, largest)
     while True:
-        usable = estimator._usable_rank(X, rank)
+        usable = estimator._usable_rank(rank)
         process, outcome = fit_at(source, usable)
         verdict = _certified(estimator, problem_of(estimator, process, source), process, tolerance)
         if verdict.meets(tolerance):

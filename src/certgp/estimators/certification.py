@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certgp.checks import check_count, check_fraction, check_positive, check_reference_rank
-from certgp.data import ArraySource
+from certgp.data import Rows, StandardisedRows
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.row_bounds import (
     Confirm,
@@ -94,7 +94,7 @@ class Request:
 def certify_fitted(
     estimator: LowRankRegressor,
     X: NDArray[np.floating] | None,
-    source: Callable[[], ArraySource],
+    source: Callable[[], StandardisedRows],
     request: Request,
     check_rows: bool = False,
 ) -> Certificate:
@@ -115,7 +115,7 @@ def certify_fitted(
 
 
 def _certify_from_training(
-    estimator: LowRankRegressor, X: NDArray[np.floating] | None, source: Callable[[], ArraySource] | None
+    estimator: LowRankRegressor, X: NDArray[np.floating] | None, source: Callable[[], StandardisedRows] | None
 ) -> Certificate:
     """What the statistics of the fit prove of a map below the kernel; ``source`` is read only to check its rows."""
     process = estimator._process
@@ -132,7 +132,7 @@ def _certify_from_training(
 
 
 def _certify_from_rows(
-    estimator: LowRankRegressor, X: NDArray[np.floating] | None, rows: ArraySource, request: Request
+    estimator: LowRankRegressor, X: NDArray[np.floating] | None, rows: StandardisedRows, request: Request
 ) -> Certificate:
     """What reading the training rows again proves: through a reference and, where asked for, the exact system."""
     process = estimator._process
@@ -158,8 +158,10 @@ def _certify_from_rows(
     return noted_if_not_within(estimator, certificate, bounds, tol, advice)
 
 
-def row_pair(rows: object) -> tuple[ArrayLike, ArrayLike]:
-    """The pair (X, y) that ``certify(rows=...)`` takes."""
+def row_pair(rows: object) -> tuple[ArrayLike | Rows, ArrayLike | None]:
+    """What ``certify(rows=...)`` takes, a pair (X, y) or rows that hold both, as the arguments of ``load_rows``."""
+    if isinstance(rows, Rows):
+        return rows, None
     if not isinstance(rows, (tuple, list)) or len(rows) != 2:
         shape = getattr(rows, "shape", None)
         found = type(rows).__name__ + ("" if shape is None else f" of shape {tuple(shape)}")
@@ -173,7 +175,7 @@ def _check_same_rows(found: Statistics, fitted: Statistics) -> None:
         raise NotCertifiableError(OTHER_ROWS)
 
 
-def problem_of(estimator: LowRankRegressor, process: LowRankProcess, source: ArraySource) -> Problem:
+def problem_of(estimator: LowRankRegressor, process: LowRankProcess, source: StandardisedRows) -> Problem:
     """A fitted process on its rows, in standardised units."""
     return Problem(
         process.model, process.signal_variance, process.noise_variance, source, check_engine(estimator.engine)
@@ -230,7 +232,11 @@ class _Goal:
 
 
 def _tightened(
-    estimator: LowRankRegressor, certificate: Certificate, reference: Reference, rows: ArraySource, request: Request
+    estimator: LowRankRegressor,
+    certificate: Certificate,
+    reference: Reference,
+    rows: StandardisedRows,
+    request: Request,
 ) -> Certificate:
     """Statistical tightening, where asked for and where the rigorous interval is too wide."""
     if request.delta is None:

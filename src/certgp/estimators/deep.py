@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from torch import Tensor, nn
 
-from certgp.data import RowSource
+from certgp.data import Rows, RowSource
 from certgp.engines import LocalEngine, side_by_side, spare_workers
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.automatic_rank import AUTOMATIC, fit_with_automatic_rank
@@ -49,7 +49,6 @@ _SECONDS_PER_WEIGHT = 1.6e-10  # and row and epoch
 _STEP_WEIGHTS = 25_000  # what the rest of a step costs per row, in weights
 _FEWEST_ROWS = 12_500  # an epoch on fewer rows has as many steps
 _STARTING_SECONDS = 3.0
-Rows = NDArray[np.floating]
 
 
 class DeepRegressor(PlannedRegressor):
@@ -75,12 +74,12 @@ class DeepRegressor(PlannedRegressor):
     def _features(self, start: StartingValues, rank: int, rng: np.random.Generator) -> FeatureMap:
         """The feature map on standardised embeddings."""
 
-    def certify(self, X: ArrayLike | None = None, **options: Any) -> Certificate:
+    def certify(self, X: ArrayLike | Rows | None = None, **options: Any) -> Certificate:
         """How far this model is from the exact GP on the same network's outputs g(x), with proof; see ``MercerGP``."""
         self._refuse_mixtures("certify()")
         return super().certify(X, **options)
 
-    def rank_curve(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> RankCurve:
+    def rank_curve(self, X: ArrayLike | Rows | None = None, y: ArrayLike | None = None) -> RankCurve:
         """Log evidence and guarantee for every rank up to the fitted one, on the fitted embedding."""
         self._refuse_mixtures("rank_curve()")
         return super().rank_curve(X, y)
@@ -122,36 +121,36 @@ class DeepRegressor(PlannedRegressor):
             )
         return [check_count("hidden", width) for width in self.hidden]
 
-    def _fit_process(self, X: Rows, y: Rows) -> tuple[LowRankProcess | MixtureProcess, OptimisationResult]:  # type: ignore[override]
-        self._remember(X, y)
+    def _fit_process(self, rows: Rows) -> tuple[LowRankProcess | MixtureProcess, OptimisationResult]:  # type: ignore[override]
+        self._remember(rows)
         if self.network is not None:
-            check_network(self.network, X.shape[1], self.embedding)
+            check_network(self.network, rows.n_columns, self.embedding)
         seeds = generator(self._seed()).integers(2**31, size=self.members)
-        fits = [MemberFit(self, X, y, number, int(seed)) for number, seed in enumerate(seeds)]
+        fits = [MemberFit(self, rows, number, int(seed)) for number, seed in enumerate(seeds)]
         if self.rank == AUTOMATIC:
             fitted = [self._fit_automatic(fits[0])]
         else:
-            fitted = self._fit_members(fits, self._usable_rank(X, self.rank))
+            fitted = self._fit_members(fits, self._usable_rank(self.rank))
         for path in filter(None, (fit.checkpoint_path() for fit in fits)):
             path.unlink(missing_ok=True)
         return _mixed(fitted), _joined([each.outcome for each in fitted])
 
     def _fit_automatic(self, fit: MemberFit) -> Member:
         """The network trained at the default rank; with it held, the smallest rank that meets the tolerance."""
-        rank = self._usable_rank(fit.X, min(self._default_rank, self.max_rank))
+        rank = self._usable_rank(min(self._default_rank, self.max_rank))
         module, outcome = fit.trained(rank)
 
         def at(_: RowSource, rank: int) -> tuple[LowRankProcess, OptimisationResult]:
             return fit.process(fit.with_head(module, rank)), outcome
 
-        return Member(*fit_with_automatic_rank(self, fit.X, fit.y, at))
+        return Member(*fit_with_automatic_rank(self, fit.rows, at))
 
     def _fit_members(self, fits: list[MemberFit], rank: int) -> list[Member]:
         workers = self._workers(fits[0])
         if workers == 1:
             return self._fit_in_turn(fits, rank)
         bare = clone(self)  # without an earlier fit
-        bare._standardiser = self._standardiser
+        bare._standardiser, bare._summary = self._standardiser, self._summary
         return side_by_side([partial(replace(fit, estimator=bare), rank) for fit in fits], workers)
 
     def _fit_in_turn(self, fits: list[MemberFit], rank: int) -> list[Member]:
@@ -173,7 +172,12 @@ class DeepRegressor(PlannedRegressor):
         starting others would take longer than it saves.
         """
         here = self.callbacks or self.verbose or not isinstance(check_engine(self.engine), LocalEngine)
-        if self.members == 1 or here or not fit.learns or self._seconds(*fit.X.shape) < _STARTING_SECONDS:
+        if (
+            self.members == 1
+            or here
+            or not fit.learns
+            or self._seconds(fit.rows.n_rows, fit.rows.n_columns) < _STARTING_SECONDS
+        ):
             return 1
         return spare_workers(self.members)
 
@@ -243,9 +247,9 @@ class DeepRegressor(PlannedRegressor):
         alone = Regression(module.network.module, self.embedding, torch.Generator().manual_seed(seed))
         train_minibatches(SquaredErrorTask(alone, rows, None), replace(self._settings(), epochs=epochs), seed=seed)
 
-    def _extend_process(self, X: Rows, y: Rows) -> LowRankProcess | MixtureProcess:  # type: ignore[override]
+    def _extend_process(self, rows: Rows) -> LowRankProcess | MixtureProcess:  # type: ignore[override]
         self._training_rows, self._certificate = None, None
-        engine, source = check_engine(self.engine), self._source(X, y)
+        engine, source = check_engine(self.engine), self._source(rows)
         extended = [
             member.updated(fold_feature_statistics(member.model, source, engine)) for member in self._low_rank_members()
         ]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import nn
 
 from certgp.estimators.deep import DeepRegressor
@@ -126,8 +125,8 @@ class DeepFourierGP(DeepRegressor):
         check_minorising("variance", self.variance, "dtc", VARIANCES, "DeepFourierGP")
         check_choice("sampling", self.sampling, SAMPLINGS)
 
-    def _usable_rank(self, X: NDArray[np.floating], rank: object) -> int:
-        return capped_rank(rank, X, self.cap_rank, multiple=2)
+    def _usable_rank(self, rank: object) -> int:
+        return capped_rank(rank, self._summary.distinct_rows, self.cap_rank, multiple=2)
 
     def _features(self, start: StartingValues, rank: int, rng: np.random.Generator) -> FourierMap:
         sampling = "orthogonal" if self.sampling == "auto" else self.sampling

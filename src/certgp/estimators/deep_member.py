@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from certgp.data import ArraySource, RowSource, SubsetSource
+from certgp.data import Rows, RowSource, StandardisedRows, SubsetSource
 from certgp.errors import ConvergenceWarning, warn_user
 from certgp.estimators.base import unoptimised
 from certgp.estimators.fingerprint import fingerprint
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 _START_LENGTH_SCALE = 1.0
 _FEWEST_HELD_OUT = 10  # fewer rows cannot tell a good epoch from a lucky one
 _FULL_BATCH_STAGES = 4  # the embedding is standardised anew between them
-Rows = NDArray[np.floating]
 Positions = NDArray[np.int64]
 
 
@@ -51,8 +50,7 @@ class MemberFit:
     """The fit of one member; what happens in it follows from the estimator's parameters, the rows and the seed."""
 
     estimator: DeepRegressor
-    X: Rows  # (N, D), y (N,), in the user's units
-    y: Rows
+    rows: Rows  # in the user's units
     number: int  # among the members
     seed: int
 
@@ -96,12 +94,12 @@ class MemberFit:
     @property
     def learns(self) -> bool:
         """Is there anything to learn?"""
-        return self.estimator.optimize and not bool((self.y == self.y[0]).all())
+        return self.estimator.optimize and not self.estimator._summary.target_is_constant
 
     @property
     def split(self) -> tuple[Positions, Positions]:
         """Rows to learn from and rows to choose the epoch and the noise on; none of the latter where there are few."""
-        n = len(self.X)
+        n = self.rows.n_rows
         count = round(self.estimator.validation_fraction * n)
         if count < _FEWEST_HELD_OUT or self.estimator.training == "paper":
             count = 0
@@ -114,8 +112,8 @@ class MemberFit:
         weights, features = model.spawn(2)
         return split, weights, features
 
-    def _source(self) -> ArraySource:
-        return self.estimator._source(self.X, self.y)
+    def _source(self) -> StandardisedRows:
+        return self.estimator._source(self.rows)
 
     def _start(self) -> StartingValues:
         estimator = self.estimator
@@ -155,7 +153,7 @@ class MemberFit:
 
     def _train_in_steps(self, module: JointModel, train: Positions, held_out: Positions) -> OptimisationResult:
         estimator = self.estimator
-        source = ArraySource(self.X, self.y, estimator._standardiser, torch.float32)
+        source = StandardisedRows(self.rows, estimator._standardiser, torch.float32)
         validation = SubsetSource(source, held_out) if len(held_out) else None
         module.network.float()
         outcome = estimator._train_minibatches(
@@ -176,7 +174,7 @@ class MemberFit:
         module.network.to(DTYPES[self.estimator.dtype])
         return self.process(module.eval())
 
-    def _unlearned(self, module: JointModel, source: ArraySource) -> LowRankProcess:
+    def _unlearned(self, module: JointModel, source: StandardisedRows) -> LowRankProcess:
         """The network and the hyper-parameters as they start, conditioned on all rows."""
         module.network.measure(raw_outputs(module.network, source).X)
         stats = fold_feature_statistics(module.model, source, check_engine(self.estimator.engine))
@@ -195,7 +193,7 @@ class MemberFit:
         return None if path is None else Checkpoint(path, self._fingerprint())
 
     def _fingerprint(self) -> str:
-        return fingerprint(self.estimator, self.X, self.y, self.seed)
+        return fingerprint(self.estimator, self.estimator._summary.digest, self.seed)
 
 
 def _standardise_anew(module: JointModel, source: RowSource) -> None:

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from certgp.data import Chunk
+from certgp.data import Chunk, Rows, StandardisedRows, check_finite
 from certgp.errors import ConvergenceWarning, InvalidInputError, NotCertifiableError, warn_user
 from certgp.estimators.base import GPRegressor, unoptimised
 from certgp.estimators.certification import DEFAULT_MAX_REFERENCE_RANK, OTHER_ROWS, Request, row_pair
 from certgp.estimators.row_bounds import Confirm
-from certgp.estimators.validation import StartingValues, check_count, checked_rows, generator, starting_values
+from certgp.estimators.validation import StartingValues, check_count, generator, load_rows, starting_values
 from certgp.features.base import LOG_SCALE_BOUNDS
 from certgp.gp import ExactProcess
 from certgp.gp.profile import DEFAULT_NOISE_RATIO_BOUNDS
@@ -84,7 +84,7 @@ class ExactGP(GPRegressor):
 
     def certify(
         self,
-        X: ArrayLike | None = None,
+        X: ArrayLike | Rows | None = None,
         *,
         reference_rank: int | None = None,
         tol: float | None = None,
@@ -92,7 +92,7 @@ class ExactGP(GPRegressor):
         delta: float | None = None,
         probes: int = DEFAULT_PROBES,
         exact_solve: bool | Confirm = False,
-        rows: tuple[ArrayLike, ArrayLike] | None = None,
+        rows: tuple[ArrayLike, ArrayLike] | Rows | None = None,
     ) -> Certificate:
         """The exact GP is its own truth: every distance is zero.
 
@@ -102,7 +102,7 @@ class ExactGP(GPRegressor):
         check_is_fitted(self)
         Request(reference_rank, tol, max_reference_rank, delta, probes, exact_solve)
         if rows is not None:
-            self._check_same_rows(*checked_rows(self, *row_pair(rows), reset=False))
+            self._check_same_rows(load_rows(self, *row_pair(rows), reset=False))
         evidence = self.log_marginal_likelihood()
         new = None if X is None else self._validated(X)
         variance = None if new is None else self._moments(new)[1]
@@ -113,13 +113,14 @@ class ExactGP(GPRegressor):
             theorem="X0 (identity)",
             evidence={},
             assumptions=("floating-point rounding of a dense Cholesky factorisation is not accounted for",),
-            mean_error=None if new is None else np.zeros(len(new)),
+            mean_error=None if new is None else np.zeros(new.n_rows),
             variance_lower=variance,
             variance_upper=variance,
         )
 
-    def _check_same_rows(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> None:
-        given, own = self._rows(X, y), self._process
+    def _check_same_rows(self, rows: Rows) -> None:
+        check_finite(rows)
+        given, own = self._read(rows), self._process
         same = given.X.shape == own.X.shape and torch.allclose(given.X, own.X) and torch.allclose(given.y, own.y)
         if not same:
             raise NotCertifiableError(OTHER_ROWS)
@@ -131,13 +132,13 @@ class ExactGP(GPRegressor):
     def _check_parameters(self) -> None:
         check_count("max_iter", self.max_iter)
 
-    def _fit_process(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> tuple[ExactProcess, OptimisationResult]:
-        _check_memory(len(X))
-        start = starting_values(self, self._standardiser, float(np.sqrt(X.shape[1])))
-        rows = self._rows(X, y)
-        if not self.optimize or bool((rows.y == rows.y[0]).all()):
-            return ExactProcess(start.kernel, rows.X, rows.y, start.noise_variance), unoptimised()
-        return self._train(rows, start)
+    def _fit_process(self, rows: Rows) -> tuple[ExactProcess, OptimisationResult]:
+        _check_memory(rows.n_rows)
+        start = starting_values(self, self._standardiser, float(np.sqrt(rows.n_columns)))
+        chunk = self._read(rows)
+        if not self.optimize or self._summary.target_is_constant:
+            return ExactProcess(start.kernel, chunk.X, chunk.y, start.noise_variance), unoptimised()
+        return self._train(chunk, start)
 
     def _train(self, rows: Chunk, start: StartingValues) -> tuple[ExactProcess, OptimisationResult]:
         ratio = start.noise_variance / float(start.kernel.signal_variance)
@@ -160,16 +161,16 @@ class ExactGP(GPRegressor):
         choose_exact_starting_scale(some)
         objective.parameters.set(some.parameters.get())
 
-    def _extend_process(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> ExactProcess:
-        old, more = self._process, self._rows(X, y)
-        _check_memory(len(old.y) + len(more.y))
-        rows, target = torch.cat([old.X, more.X]), torch.cat([old.y, more.y])
-        extended = ExactProcess(old.kernel, rows, target, old.noise_variance)
+    def _extend_process(self, rows: Rows) -> ExactProcess:
+        _check_memory(len(self._process.y) + rows.n_rows)
+        old, more = self._process, self._read(rows)
+        X, y = torch.cat([old.X, more.X]), torch.cat([old.y, more.y])
+        extended = ExactProcess(old.kernel, X, y, old.noise_variance)
         extended.noise_scale = old.noise_scale
         return extended
 
-    def _rows(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> Chunk:
-        return Chunk(self._tensor(X), torch.from_numpy(self._standardiser.target(y)))
+    def _read(self, rows: Rows) -> Chunk:
+        return StandardisedRows(rows, self._standardiser).take(slice(None))
 
     def _kernel_in_user_units(self) -> Kernel:
         kernel = self._process.kernel

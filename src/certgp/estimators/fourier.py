@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from certgp.data import Chunk, RowSource
@@ -113,8 +112,8 @@ class FourierGP(PlannedRegressor):
         check_minorising("variance", self.variance, "dtc", VARIANCES, "FourierGP")
         check_choice("sampling", self.sampling, ("auto", *SAMPLINGS))
 
-    def _usable_rank(self, X: NDArray[np.floating], rank: object) -> int:
-        return capped_rank(rank, X, self.cap_rank, multiple=2)
+    def _usable_rank(self, rank: object) -> int:
+        return capped_rank(rank, self._summary.distinct_rows, self.cap_rank, multiple=2)
 
     def _plan(self, source: RowSource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         D = source.n_columns

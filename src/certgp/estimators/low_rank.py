@@ -15,7 +15,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from certgp.data import ArraySource, Chunk, ChunkSource
+from certgp.data import Chunk, ChunkSource, Rows, StandardisedRows, check_finite
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.automatic_rank import AUTOMATIC
 from certgp.estimators.base import GPRegressor, unoptimised
@@ -25,7 +25,7 @@ from certgp.estimators.row_bounds import Confirm
 from certgp.estimators.validation import (
     DTYPES,
     check_engine,
-    checked_rows,
+    load_rows,
 )
 from certgp.gp import GaussianProcess, LowRankProcess, log_evidence
 from certgp.guarantees import (
@@ -54,7 +54,7 @@ class LowRankRegressor(GPRegressor):
     """
 
     _process: LowRankProcess
-    _training_rows: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None  # for certificates; not copied
+    _training_rows: Rows | None = None  # for certificates; not copied
     _fitted_dtype: str | None = None  # None where the model was loaded: its parameter tells
     _unfinished: Callable[[], LowRankProcess] | None = None  # only during a fit, for ``so_far``
     _certificate: Certificate | None = None  # the tightest statement about the training rows so far
@@ -69,7 +69,7 @@ class LowRankRegressor(GPRegressor):
 
     def certify(
         self,
-        X: ArrayLike | None = None,
+        X: ArrayLike | Rows | None = None,
         *,
         reference_rank: int | None = None,
         tol: float | None = None,
@@ -77,7 +77,7 @@ class LowRankRegressor(GPRegressor):
         delta: float | None = None,
         probes: int = DEFAULT_PROBES,
         exact_solve: bool | Confirm = False,
-        rows: tuple[ArrayLike, ArrayLike] | None = None,
+        rows: tuple[ArrayLike, ArrayLike] | Rows | None = None,
     ) -> Certificate:
         """How far this model is from the exact GP with the same hyper-parameters, with proof.
 
@@ -95,8 +95,8 @@ class LowRankRegressor(GPRegressor):
         exact_solve : where the reference is too weak for ``tol``, compute the exact means by conjugate gradients with
             streamed products by the exact kernel matrix, O(N^2) each. The cost is estimated first: True prints it to
             stderr and goes on, a function of the ``CostEstimate`` decides by returning True or False
-        rows : the training rows (X, y), needed after loading from a file for everything but the saved certificate;
-            they are checked against what the model was conditioned on
+        rows : the training rows, a pair (X, y) or a ``Rows`` object, needed after loading from a file for everything
+            but the saved certificate; they are checked against what the model was conditioned on
 
         Without arguments the best certificate that is known is returned: a saved or earlier one, where it is tighter.
         """
@@ -105,7 +105,7 @@ class LowRankRegressor(GPRegressor):
         known = self._certificate
         if X is None and rows is None and request.plain and known is not None and self._training_rows is None:
             return known
-        new = None if X is None else self._validated(X)
+        new = None if X is None else self._validated(X).take(slice(None))[0]
         certificate = certify_fitted(
             self, new, lambda: self._rows_for_certificate(rows), request, check_rows=rows is not None
         )
@@ -120,22 +120,24 @@ class LowRankRegressor(GPRegressor):
         """Refuse a model that approximates no kernel, and say what to change."""
         check_certifiable(self._process.model)
 
-    def _rows_for_certificate(self, rows: tuple[ArrayLike, ArrayLike] | None) -> ArraySource:
+    def _rows_for_certificate(self, rows: tuple[ArrayLike, ArrayLike] | Rows | None) -> StandardisedRows:
         if rows is not None:
-            X, y = checked_rows(self, *row_pair(rows), reset=False)
+            found = load_rows(self, *row_pair(rows), reset=False)
+            check_finite(found)
         elif self._training_rows is not None:
-            X, y = self._training_rows
+            found = self._training_rows
         else:
             raise NotCertifiableError(
                 "this certificate reads the training rows again, and a model that was loaded, unpickled, copied deeply "
                 "or extended by partial_fit does not have them: certify(rows=(X, y)) in Python, --train FILE on the "
                 "command line"
             )
-        if len(X) != self._n_rows():
+        if found.n_rows != self._n_rows():
             raise InvalidInputError(
-                f"rows has {len(X)} rows but the model was conditioned on {self._n_rows()}; pass those given to fit"
+                f"rows has {found.n_rows} rows but the model was conditioned on {self._n_rows()}; pass those given to "
+                "fit"
             )
-        return self._source(X, y)
+        return self._source(found)
 
     def so_far(self) -> Self:
         """In a callback: the model that this fit would return if it stopped now, while it goes on.
@@ -154,7 +156,7 @@ class LowRankRegressor(GPRegressor):
     def _process_so_far(self) -> LowRankProcess | None:
         return None if self._unfinished is None else self._unfinished()
 
-    def rank_curve(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> RankCurve:
+    def rank_curve(self, X: ArrayLike | Rows | None = None, y: ArrayLike | None = None) -> RankCurve:
         """Log evidence and guarantee for every rank up to the fitted one, at the fitted hyper-parameters.
 
         With validation rows X (n, D), y (n,) also their mean negative log predictive density at every rank.
@@ -179,28 +181,27 @@ class LowRankRegressor(GPRegressor):
         nlpd = None if result.nlpd is None else result.nlpd + math.log(self._standardiser.y_scale)
         return replace(result, log_evidence=result.log_evidence + shift, elbo=elbo, nlpd=nlpd)
 
-    def _validation_rows(self, X: ArrayLike | None, y: ArrayLike | None) -> ValidationRows | None:
+    def _validation_rows(self, X: ArrayLike | Rows | None, y: ArrayLike | None) -> ValidationRows | None:
         if X is None and y is None:
             return None
-        if X is None or y is None:
+        if X is None or (y is None and not isinstance(X, Rows)):
             raise InvalidInputError("rank_curve takes validation rows as X and y together; one of them is missing")
-        rows, target = checked_rows(self, X, y, reset=False)
-        inputs, process = self._tensor(rows), self._process
+        rows = load_rows(self, X, y, reset=False)
+        check_finite(rows)
+        chunk = StandardisedRows(rows, self._standardiser).take(slice(None))
+        process = self._process
         with torch.no_grad():
-            features = process.model(inputs)
-        targets = torch.from_numpy(self._standardiser.target(target))
-        return ValidationRows(features, targets, process.carried(inputs), process.regained(inputs))
+            features = process.model(chunk.X)
+        return ValidationRows(features, chunk.y, process.carried(chunk.X), process.regained(chunk.X))
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the training rows: a pickled model is as small as a saved one."""
         state: dict[str, Any] = super().__getstate__()
         return state | {"_training_rows": None} if "_training_rows" in state else state
 
-    def _fit_calibrated(
-        self, X: NDArray[np.floating], y: NDArray[np.floating]
-    ) -> tuple[GaussianProcess, OptimisationResult]:
-        fitted = super()._fit_calibrated(X, y)
-        self._training_rows = (X, y)
+    def _fit_calibrated(self, rows: Rows) -> tuple[GaussianProcess, OptimisationResult]:
+        fitted = super()._fit_calibrated(rows)
+        self._training_rows = rows
         return fitted
 
     def _warm_up(self, rows: Chunk) -> ChunkSource:
@@ -228,7 +229,7 @@ class LowRankRegressor(GPRegressor):
         path = Path(self.checkpoint)
         if self.rank == AUTOMATIC:  # one fit per rank
             path = path.with_name(f"{path.name}.{rank}")
-        log = EvaluationLog(path, fingerprint(self, *self._training_rows, self._seed()))
+        log = EvaluationLog(path, fingerprint(self, self._summary.digest, self._seed()))
         try:
             yield log
         except BaseException:
@@ -236,12 +237,12 @@ class LowRankRegressor(GPRegressor):
             raise
         log.remove()
 
-    def _source(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> ArraySource:
-        return ArraySource(X, y, self._standardiser, DTYPES[self.dtype])
+    def _source(self, rows: Rows) -> StandardisedRows:
+        return StandardisedRows(rows, self._standardiser, DTYPES[self.dtype])
 
-    def _extend_process(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> LowRankProcess:
+    def _extend_process(self, rows: Rows) -> LowRankProcess:
         self._training_rows, self._certificate = None, None
-        more = fold_feature_statistics(self._process.model, self._source(X, y), check_engine(self.engine))
+        more = fold_feature_statistics(self._process.model, self._source(rows), check_engine(self.engine))
         return self._process.updated(more)
 
     def _kernel_units(self) -> NDArray[np.float64]:
@@ -267,9 +268,9 @@ class LowRankRegressor(GPRegressor):
     def _n_rows(self) -> int:
         return self._low_rank_members()[0].statistics.n
 
-    def _remember(self, X: NDArray[np.floating], y: NDArray[np.floating]) -> None:
+    def _remember(self, rows: Rows) -> None:
         """What a certificate will ask for: the rows of this fit, and its arithmetic."""
-        self._training_rows, self._certificate, self._fitted_dtype = (X, y), None, self.dtype
+        self._training_rows, self._certificate, self._fitted_dtype = rows, None, self.dtype
 
     def _in_float64(self) -> bool:
         """Were the statistics folded in float64? ``set_params(dtype=...)`` after a fit does not change them."""

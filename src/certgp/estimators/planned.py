@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from certgp.checks import check_positive
-from certgp.data import ArraySource, Chunk, ChunkSource, RowSource
+from certgp.data import Chunk, ChunkSource, Rows, RowSource, StandardisedRows
 from certgp.errors import ConvergenceWarning, InvalidInputError, warn_user
 from certgp.estimators.automatic_rank import AUTOMATIC, fit_with_automatic_rank
 from certgp.estimators.base import unoptimised
@@ -103,20 +103,18 @@ class PlannedRegressor(LowRankRegressor):
                 )
         check_engine(self.engine)
 
-    def _fit_process(
-        self, X: NDArray[np.floating], y: NDArray[np.floating]
-    ) -> tuple[LowRankProcess, OptimisationResult]:
-        self._remember(X, y)
+    def _fit_process(self, rows: Rows) -> tuple[LowRankProcess, OptimisationResult]:
+        self._remember(rows)
         if self.rank == AUTOMATIC:
-            return fit_with_automatic_rank(self, X, y)
-        return self._fit_at(self._source(X, y), self._usable_rank(X, self.rank))
+            return fit_with_automatic_rank(self, rows)
+        return self._fit_at(self._source(rows), self._usable_rank(self.rank))
 
-    def _fit_at(self, source: ArraySource, rank: int) -> tuple[LowRankProcess, OptimisationResult]:
+    def _fit_at(self, source: StandardisedRows, rank: int) -> tuple[LowRankProcess, OptimisationResult]:
         """Train at one rank and condition on all rows."""
         rng = generator(self._seed())
         rows = self._trial_rows(source, rng)
         plan = self._plan(source, rows, rank, self.max_iter, rng)
-        if not self.optimize or source.target_is_constant:
+        if not self.optimize or self._summary.target_is_constant:
             return self._condition(plan, source, learn=False), unoptimised()
         with self._evaluation_log(rank) as log:
             plan, trials = self._tried(plan, source, rows, log)
@@ -167,9 +165,9 @@ class PlannedRegressor(LowRankRegressor):
             signal, noise = best.signal_variance, best.noise_variance
         return LowRankProcess(model, stats, signal, noise, self.variance)
 
-    def _usable_rank(self, X: NDArray[np.floating], rank: object) -> int:
-        """The rank asked for, as far as these rows can carry it."""
-        return capped_rank(rank, X, self.cap_rank)
+    def _usable_rank(self, rank: object) -> int:
+        """The rank asked for, as far as the rows can carry it."""
+        return capped_rank(rank, self._summary.distinct_rows, self.cap_rank)
 
     def _starting_scale(self, model: LowRankModel, source: RowSource, rng: np.random.Generator) -> None:
         """Look for length-scales at which the model explains something, unless the user gave them."""
@@ -178,7 +176,7 @@ class PlannedRegressor(LowRankRegressor):
         rows = ChunkSource(source.sample(_START_ROWS, rng))
         choose_starting_scale(model, rows, check_engine(self.engine), self.objective, DEFAULT_NOISE_RATIO_BOUNDS)
 
-    def _trial_rows(self, source: ArraySource, rng: np.random.Generator) -> TrialRows:
+    def _trial_rows(self, source: StandardisedRows, rng: np.random.Generator) -> TrialRows:
         """At most 4,000 rows (8,000 of many) to learn from and half as many to compare on; four fifths and one fifth
         where there are few.
         """

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from certgp.data import RowSource
 from certgp.errors import InvalidInputError
@@ -123,9 +122,11 @@ class SparseGP(PlannedRegressor):
             )
         one_number("jitter", self.jitter, "lie in [0, 1)", lambda x: 0.0 <= x < 1.0)
 
-    def _usable_rank(self, X: NDArray[np.floating], rank: object) -> int:
+    def _usable_rank(self, rank: object) -> int:
         """Given inducing points decide the rank themselves."""
-        return super()._usable_rank(X, rank) if isinstance(self.inducing, str) else len(self._given_points(X.shape[1]))
+        if isinstance(self.inducing, str):
+            return super()._usable_rank(rank)
+        return len(self._given_points(len(self._standardiser.x_mean)))
 
     def _plan(self, source: RowSource, rows: TrialRows, rank: int, max_iter: int, rng: np.random.Generator) -> Plan:
         start = starting_values(self, self._standardiser, 0.5 * float(np.sqrt(source.n_columns)))

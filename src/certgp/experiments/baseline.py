@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from certgp.data import Standardiser
-from certgp.estimators.validation import check_fraction, checked_inputs, checked_rows, generator
+from certgp.data import StandardisedRows, Standardiser, check_finite, summarise
+from certgp.estimators.validation import check_fraction, generator, load_inputs, load_rows
 from certgp.gp.mixture import mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.training.minibatch import rate_factor
 
@@ -38,9 +38,10 @@ class Baseline(RegressorMixin, BaseEstimator, ABC):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from rows X (N, D) and y (N,)."""
-        rows, target = checked_rows(self, X, y, ensure_min_samples=2)
-        self._standardiser = Standardiser.fit(rows, target)
-        inputs, outputs = self._standardiser.inputs(rows), self._standardiser.target(target)
+        rows = load_rows(self, X, y, least_rows=2)
+        self._standardiser = Standardiser.of(summarise(rows))
+        chunk = StandardisedRows(rows, self._standardiser).take(slice(None))
+        inputs, outputs = chunk.X.numpy(), chunk.y.numpy()
         seed = int(generator(self.random_state).integers(2**31))
         with _seeded(seed):
             self.history_ = self._train(torch.from_numpy(inputs), torch.from_numpy(outputs), seed)
@@ -64,7 +65,9 @@ class Baseline(RegressorMixin, BaseEstimator, ABC):
 
     def _user_components(self, X: ArrayLike) -> tuple[Array, Array]:
         check_is_fitted(self, "history_")
-        inputs = torch.from_numpy(self._standardiser.inputs(checked_inputs(self, X)))
+        rows = load_inputs(self, X)
+        check_finite(rows)
+        inputs = torch.from_numpy(self._standardiser.inputs(rows.take(slice(None))[0]))
         with torch.no_grad(), _seeded(self._seed):
             means, variances = (part.double().numpy() for part in self._components(inputs))
         return self._standardiser.mean_to_user(means), self._standardiser.variance_to_user(variances)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from certgp.data import ArraySource, Standardiser, SubsetSource
+from certgp.data import StandardisedRows, Standardiser, SubsetSource, as_rows
 from certgp.estimators.validation import check_count
 from certgp.experiments.baseline import Baseline
 from certgp.experiments.gpytorch_library import gpytorch, without_deprecations
@@ -101,7 +101,8 @@ class DeepKernelGP(Baseline):
         """The network after squared error, at its best epoch on the held-out rows."""
         start = torch.Generator().manual_seed(seed)
         network = TanhNetwork([X.shape[1], *self.hidden, 1], start).float()
-        source = ArraySource(X.numpy(), y.numpy(), Standardiser.identity(X.shape[1]), torch.float32)
+        rows = as_rows(X.numpy(), y.numpy())
+        source = StandardisedRows(rows, Standardiser.identity(X.shape[1]), torch.float32)
         module = Regression(network, 1, start)
         task = SquaredErrorTask(module, SubsetSource(source, learned), SubsetSource(source, held_out))
         train_minibatches(task, MinibatchSettings(epochs=self.pretraining), seed=seed)

@@ -21,7 +21,8 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from certgp.data import ArraySource, RowSource, Standardiser, SubsetSource
+from certgp.data import RowSource, StandardisedRows, Standardiser, SubsetSource, as_rows
+from certgp.data.rows import read_target
 from certgp.estimators.deep import DeepRegressor
 from certgp.estimators.validation import (
     StartingValues,
@@ -29,9 +30,9 @@ from certgp.estimators.validation import (
     check_choice,
     check_count,
     check_fraction,
-    checked_inputs,
-    checked_rows,
     generator,
+    load_inputs,
+    load_rows,
 )
 from certgp.features import FeatureMap, FourierMap, MercerMap
 from certgp.features.spectral import iid_design
@@ -135,10 +136,10 @@ class TwoStepGP(DeepRegressor):
         check_choice("head", self.head, tuple(_RANKS))
         super()._check_parameters()
 
-    def _usable_rank(self, X: NDArray[np.floating], rank: object) -> int:
-        return capped_rank(
-            _RANKS[self.head] if rank is None else rank, X, self.cap_rank, multiple=2 if self.head == "fourier" else 1
-        )
+    def _usable_rank(self, rank: object) -> int:
+        wanted = _RANKS[self.head] if rank is None else rank
+        multiple = 2 if self.head == "fourier" else 1
+        return capped_rank(wanted, self._summary.distinct_rows, self.cap_rank, multiple)
 
     def _features(self, start: StartingValues, rank: int, rng: np.random.Generator) -> FeatureMap:
         if self.head == "fourier":
@@ -179,12 +180,13 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         """Train the network on nine tenths of the rows, choose the epoch on the last tenth."""
         check_count("max_iter", self.max_iter)
         check_count("batch_size", self.batch_size, least=2)
-        rows, target = checked_rows(self, X, y, ensure_min_samples=2)
+        loaded = load_rows(self, X, y, least_rows=2)
+        rows, target = loaded.take(slice(None))[0], read_target(loaded)
         self._standardiser = Standardiser.fit(rows, target)
         rng = generator(self.random_state)
         seed, order = int(rng.integers(2**31)), rng.permutation(len(rows))
         held_out, learned = np.split(order, [round(_HELD_OUT * len(rows))])
-        source = ArraySource(rows, target, self._standardiser, torch.float32)
+        source = StandardisedRows(as_rows(rows, target), self._standardiser, torch.float32)
         start = torch.Generator().manual_seed(seed)
         network = TanhNetwork([rows.shape[1], *self.hidden, 1], start).float()
         self._module = Regression(network, 1, start)
@@ -209,7 +211,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """g(x) (n,), optionally with the standard deviation of new observations (n,)."""
         check_is_fitted(self)
-        mean = self._outputs(checked_inputs(self, X))
+        mean = self._outputs(load_inputs(self, X).take(slice(None))[0])
         return (mean, np.full(len(mean), self.noise_variance_**0.5)) if return_std else mean
 
     def _outputs(self, X: NDArray[np.floating]) -> Array:
