@@ -66,7 +66,7 @@ def test_blocks_do_not_matter(monkeypatch):
     rng = np.random.default_rng(1)
     X, y = 100.0 + rng.standard_normal((257, 2)), rng.standard_normal(257)
     whole = Standardiser.fit(X, y)
-    monkeypatch.setattr(summary.checked_chunks, "__defaults__", (10,))
+    monkeypatch.setattr(summary, "BLOCK_ROWS", 10)
     blocks = Standardiser.fit(X, y)
     np.testing.assert_allclose(blocks.x_mean, whole.x_mean, rtol=1e-13)
     np.testing.assert_allclose(blocks.x_scale, whole.x_scale, rtol=1e-12)

@@ -78,11 +78,11 @@ def check_finite(rows: Rows) -> None:
         pass
 
 
-def checked_chunks(rows: Rows, size: int = BLOCK_ROWS) -> Iterator[tuple[int, Numbers, Numbers | None]]:
+def checked_chunks(rows: Rows) -> Iterator[tuple[int, Numbers, Numbers | None]]:
     """Number of the first row, X (n, D) and y (n,) of chunks whose shape and numbers are in order."""
     start = 0
-    for X, y in rows.chunks(size):
-        count = min(size, rows.n_rows - start)
+    for X, y in rows.chunks(BLOCK_ROWS):
+        count = min(BLOCK_ROWS, rows.n_rows - start)
         if X.shape != (count, rows.n_columns) or (y is not None and y.shape != (count,)):
             raise InvalidInputError(
                 f"{type(rows).__name__}.take gave X {X.shape} and y {None if y is None else y.shape} for {count} rows "

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from certgp.data import Standardiser
+from certgp.data.tables import FittedTable
 from certgp.errors import ModelFileError
 from certgp.estimators.auto import AutoGP
 from certgp.estimators.base import GPRegressor
@@ -20,7 +21,6 @@ from certgp.estimators.exact import ExactGP
 from certgp.estimators.fourier import FourierGP
 from certgp.estimators.low_rank import LowRankRegressor
 from certgp.estimators.mercer import MercerGP
-from certgp.estimators.naming import FittedTable
 from certgp.estimators.sparse import SparseGP
 from certgp.features import FeatureMap, FourierMap, MercerMap, NystromMap
 from certgp.features.spectral import SpectralDesign

@@ -117,32 +117,23 @@ def check_inputs(rows: Rows, lower: NDArray[np.float64], upper: NDArray[np.float
         count += int(outside.any(axis=1).sum())
         columns |= outside.any(axis=0)
     if count:
-        warn_user(
-            f"{count} of {rows.n_rows} row(s) lie outside the range of the training inputs by more than a tenth of it, "
-            f"in column(s) {_listed(rows.labels, columns)}; predictions fall back towards the prior there",
-            ExtrapolationWarning,
-        )
+        names = [label for label, holds in zip(rows.labels, columns, strict=True) if holds]
+        warn_user(ExtrapolationWarning.of(count, rows.n_rows, names))
 
 
 def warn_about_constants(summary: Summary, centred: bool) -> None:
     """Say which columns, or that the target, do not vary."""
-    constant = summary.inputs.least == summary.inputs.largest
-    if constant.any():
+    same = summary.inputs.least == summary.inputs.largest
+    constant = [label for label, holds in zip(summary.labels, same, strict=True) if holds]
+    if constant:
+        labels = ", ".join(constant[:10]) + (", ..." if len(constant) > 10 else "")
         warn_user(
-            f"column(s) {_listed(summary.labels, constant)} of X do not vary and carry no information; they are "
-            "ignored",
-            ConstantDataWarning,
+            f"column(s) {labels} of X do not vary and carry no information; they are ignored", ConstantDataWarning
         )
     if summary.target is not None and summary.target_is_constant:
         value = summary.target.least[0]
         promise = f"; every prediction will be {value:g}" if centred else f" (it is always {value:g})"
         warn_user(f"the target y does not vary{promise}", ConstantDataWarning)
-
-
-def _listed(labels: Sequence[str], chosen: NDArray[np.bool_], most: int = 10) -> str:
-    """The labels of the chosen columns, for a message that stays short."""
-    names = [label for label, holds in zip(labels, chosen, strict=True) if holds]
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def capped_rank(rank: object, distinct_rows: int, cap: bool, multiple: int = 1) -> int:
