@@ -1,7 +1,10 @@
 """Exceptions and warnings that say what was found and what to do about it."""
 
+from __future__ import annotations
+
 import sys
 import warnings
+from collections.abc import Sequence
 
 
 class CertgpError(Exception):
@@ -45,7 +48,25 @@ class ConvergenceWarning(CertgpWarning):
 
 
 class ExtrapolationWarning(CertgpWarning):
-    """Some rows lie outside the range of the training inputs; predictions fall back towards the prior there."""
+    """Some rows lie outside the range of the training inputs."""
+
+    outside = 0  # number of these rows
+    columns: tuple[str, ...] = ()
+    returns_to_prior = True  # do predictions fall back towards the prior there?
+
+    @classmethod
+    def of(
+        cls, outside: int, n_rows: int, columns: Sequence[str], returns_to_prior: bool = True
+    ) -> ExtrapolationWarning:
+        """The warning that ``outside`` of ``n_rows`` rows lie outside, in these columns."""
+        names = ", ".join(columns[:10]) + (", ..." if len(columns) > 10 else "")
+        there = "fall back towards the prior" if returns_to_prior else "are extrapolations and may be far off"
+        warning = cls(
+            f"{outside} of {n_rows} row(s) lie outside the range of the training inputs by more than a tenth of it, in "
+            f"column(s) {names}; predictions {there} there"
+        )
+        warning.outside, warning.columns, warning.returns_to_prior = outside, tuple(columns), returns_to_prior
+        return warning
 
 
 class HeaderWarning(CertgpWarning):
@@ -56,7 +77,7 @@ class VacuousBoundWarning(CertgpWarning):
     """A bound holds but says nothing: the number is larger than the trivial one."""
 
 
-def warn_user(message: str, category: type[CertgpWarning]) -> None:
+def warn_user(message: str | CertgpWarning, category: type[CertgpWarning] = CertgpWarning) -> None:
     """Warn at the line of the user's code that called into certgp, however deep the cause lies."""
     level, frame = 2, sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("certgp", "sklearn"):

@@ -9,8 +9,8 @@ import pytest
 from cli_cases import COLUMNS, NAMES, rows, write
 
 import certgp as library
+from certgp.data import ArrayRows
 from certgp.data.tables import read_table
-from certgp.estimators.naming import named_rows
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_every_method_predicts_what_the_library_does(certgp, train, method):
     assert certgp("predict", "m", train, "--out", "out.npz", "--coverage", 0.8).code == 0
     loaded, X = library.load("m"), rows()[:, :2]
     with np.load("out.npz") as out:
-        mean, std = loaded.predict(named_rows(X, NAMES[:2]), return_std=True)
+        mean, std = loaded.predict(ArrayRows(X, names=NAMES[:2]), return_std=True)
         np.testing.assert_array_equal(out["mean"], mean)
         np.testing.assert_array_equal(out["std"], std)
         np.testing.assert_allclose(out["upper"] - out["mean"], 1.2815515655446004 * out["std"], rtol=1e-8)

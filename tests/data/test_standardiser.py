@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from certgp.data import Standardiser, standardise
+from certgp.data import Standardiser, summary
 
 finite = st.floats(-1e6, 1e6, width=32)
 tables = st.tuples(st.integers(1, 30), st.integers(1, 4)).flatmap(
@@ -66,7 +66,7 @@ def test_blocks_do_not_matter(monkeypatch):
     rng = np.random.default_rng(1)
     X, y = 100.0 + rng.standard_normal((257, 2)), rng.standard_normal(257)
     whole = Standardiser.fit(X, y)
-    monkeypatch.setattr(standardise, "_BLOCK", 10)
+    monkeypatch.setattr(summary, "BLOCK_ROWS", 10)
     blocks = Standardiser.fit(X, y)
     np.testing.assert_allclose(blocks.x_mean, whole.x_mean, rtol=1e-13)
     np.testing.assert_allclose(blocks.x_scale, whole.x_scale, rtol=1e-12)

@@ -10,7 +10,7 @@ import pytest
 from estimator_cases import ALL, UNTIED, assert_same_model, error_of, every_estimator, pinned, problem, small
 
 from certgp import load
-from certgp.estimators import fit_named
+from certgp.data import ArrayRows
 
 NAMES = ["age", "height"]
 FRAMES = {
@@ -141,7 +141,8 @@ def test_changing_the_rows_after_fit_changes_nothing(cls):
 @every_estimator
 def test_named_rows_carry_the_target_through_a_file(cls, tmp_path):
     X, y = problem()
-    model = fit_named(small(cls, **UNTIED), X, y, NAMES, "weight")
+    model = small(cls, **UNTIED).fit(ArrayRows(X, y, NAMES))
+    model.target_name_ = "weight"
     assert model.feature_names_in_.tolist() == NAMES
     model.save(tmp_path / "m", **({"include_training_data": True} if cls is ALL[-1] else {}))
     again = load(tmp_path / "m")
@@ -150,5 +151,7 @@ def test_named_rows_carry_the_target_through_a_file(cls, tmp_path):
 
 def test_a_plain_fit_forgets_the_name_of_an_older_target():
     X, y = problem()
-    model = fit_named(small(ALL[0], optimize=False), X, y, NAMES, "weight").fit(X, y)
-    assert model.target_name_ is None
+    model = small(ALL[0], optimize=False).fit(ArrayRows(X, y, NAMES))
+    model.target_name_ = "weight"
+    model.fit(X, y)
+    assert not hasattr(model, "target_name_")

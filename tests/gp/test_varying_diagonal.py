@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from certgp.training.objective import fold_feature_statistics, fold_statistics
 
 from certgp.data import Chunk, ChunkSource
 from certgp.engines import LocalEngine
@@ -13,7 +14,6 @@ from certgp.features import NystromMap, greedy_inducing_points
 from certgp.gp import ExactProcess, LowRankProcess, Statistics, elbo, evidence_gradient, profile_evidence
 from certgp.gp.evidence import trace_gap
 from certgp.guarantees import check_certifiable, nested_rank_curve
-from certgp.training.objective import fold_feature_statistics, fold_statistics
 from helpers import (
     CONSTANT,
     VARYING,

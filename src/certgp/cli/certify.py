@@ -7,20 +7,21 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from certgp.cli.arguments import DATA_HELP, add_command, coverage, positive_int, positive_number
-from certgp.cli.columns import columns_for
+from certgp.cli.columns import columns_for, rows_for
 from certgp.cli.output import Console
 from certgp.cli.training_data import split_rows
 from certgp.errors import DataFileError, InvalidInputError
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from certgp.cli.arguments import Commands
-    from certgp.data.tables import Array, TableFiles
+    from certgp.data import Rows
+    from certgp.data.tables import TableFiles
     from certgp.estimators import GPRegressor
     from certgp.guarantees import Certificate, CostEstimate
 
@@ -79,7 +80,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     files = open_table(arguments.data) if arguments.data else None
     train = open_table(arguments.train) if arguments.train else None
     model = load(arguments.model)
-    X = columns_for(model, files, console).read_inputs(model, files) if files is not None else None
+    X = None
+    if files is not None:
+        X = rows_for(model, files.read(columns_for(model, files, console).inputs).values)
     console.status("certifying")
     started = time.perf_counter()
     certificate = _certificate(model, X, train, arguments, console)
@@ -119,7 +122,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _certificate(
-    model: GPRegressor, X: ArrayLike | None, train: TableFiles | None, arguments: argparse.Namespace, console: Console
+    model: GPRegressor, X: Rows | None, train: TableFiles | None, arguments: argparse.Namespace, console: Console
 ) -> Certificate:
     from certgp.checks import check_reference_rank
 
@@ -127,7 +130,7 @@ def _certificate(
         return model.certify(X)
     rows = _training_rows(model, train, console)
     if arguments.reference_rank is not None:
-        check_reference_rank("--reference-rank", arguments.reference_rank, len(rows[1]))
+        check_reference_rank("--reference-rank", arguments.reference_rank, rows.n_rows)
     return model.certify(
         X,
         rows=rows,
@@ -138,22 +141,21 @@ def _certificate(
     )
 
 
-def _training_rows(model: GPRegressor, train: TableFiles, console: Console) -> tuple[Any, Array]:
-    """Inputs and targets the model learned from; rows that 'fit' held out for its test are left out again."""
-    from certgp.estimators.naming import rows_for
+def _training_rows(model: GPRegressor, train: TableFiles, console: Console) -> Rows:
+    """The rows the model learned from; those that 'fit' held out for its test are left out again."""
+    from certgp.data import PickedRows
 
     columns = columns_for(model, train, console)
     if columns.target is None:
         known = model.target_name_ or "y"
         raise DataFileError(f"the files of --train have no column {known!r}, the target the model was fitted on")
-    table = train.read([*columns.inputs, columns.target])
-    rows = _rows_of_the_fit(model, len(table.values))
-    if len(rows) < len(table.values):
-        console.notice(
-            f"note: the {len(table.values) - len(rows)} row(s) that the fit held out for its test are left out"
-        )
-    values = table.values[rows]
-    return rows_for(model, values[:, :-1]), values[:, -1]
+    values = train.read([*columns.inputs, columns.target]).values
+    learned = _rows_of_the_fit(model, len(values))
+    rows = rows_for(model, values[:, :-1], values[:, -1])
+    if len(learned) == len(values):
+        return rows
+    console.notice(f"note: the {len(values) - len(learned)} row(s) that the fit held out for its test are left out")
+    return PickedRows(rows, learned)
 
 
 def _rows_of_the_fit(model: GPRegressor, n: int) -> NDArray[np.int64]:

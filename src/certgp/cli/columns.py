@@ -7,12 +7,14 @@ compared with the names of a table: where either side has no names, columns are 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from certgp.errors import DataFileError
 
 if TYPE_CHECKING:
     from certgp.cli.output import Console
+    from certgp.data import ArrayRows
+    from certgp.data.reading import Array
     from certgp.data.tables import TableFiles
     from certgp.estimators import GPRegressor
 
@@ -26,16 +28,17 @@ class Columns:
     inputs: tuple[str, ...]
     target: str | None  # where the files hold it
 
-    def read_inputs(self, model: GPRegressor, files: TableFiles) -> Any:
-        """The rows as the model wants them: with its own names where it has any."""
-        from certgp.estimators.naming import rows_for
 
-        return rows_for(model, files.read(self.inputs).values)
+def rows_for(model: GPRegressor, X: Array, y: Array | None = None) -> ArrayRows:
+    """X (n, D) as a fitted model wants it: with its own names where it has any."""
+    from certgp.data import ArrayRows
+
+    return ArrayRows(X, y, _names(model) or None)
 
 
 def columns_for(model: GPRegressor, files: TableFiles, console: Console) -> Columns:
     """The model's columns in these files; a match by position between names and no names is announced."""
-    from certgp.data.tables import listed
+    from certgp.data.reading import listed
 
     names = _names(model)
     if names and not files.nameless:
@@ -74,7 +77,7 @@ def _by_position(model: GPRegressor, files: TableFiles) -> Columns:
 
 
 def _wrong_number(model: GPRegressor, files: TableFiles, offered: tuple[str, ...]) -> DataFileError:
-    from certgp.data.tables import listed
+    from certgp.data.reading import listed
 
     names = _names(model)
     if names:

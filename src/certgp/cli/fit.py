@@ -83,7 +83,6 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Check, read, fit, score, save, print: in this order, so that a mistake shows before the long part."""
     check_model_options(arguments.method, arguments.kernel, arguments.rank)
     console.status("starting")
-    from certgp.estimators.naming import rows_for
     from certgp.estimators.scores import score
 
     _check_model_path(arguments.out)
@@ -101,14 +100,14 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     started = time.perf_counter()
     rows.fit(model)
     seconds = time.perf_counter() - started
-    scores = score(model, rows_for(model, rows.test.X), rows.test.y) if len(rows.test.y) else None
+    scores = None if rows.test is None else score(model, rows.test)
     certificate, obstacle = _certificate(model)
     _save(model, arguments.out, console)
-    n_rows = len(rows.train.y)
+    n_rows = rows.train.n_rows
     fields = _fields(arguments, model, seconds, n_rows) | {"columns": list(data.inputs), "target": data.target}
     fields["certificate"] = None if certificate is None else certificate.to_dict()
     fields["not_certifiable"] = obstacle
-    fields["test"] = asdict(scores) | {"n_rows": len(rows.test.y)} if scores else None
+    fields["test"] = asdict(scores) | {"n_rows": rows.test.n_rows} if scores and rows.test else None
     facts = _facts(arguments, model, seconds, n_rows)
     proven = [("certified", certificate.sentence())] if certificate is not None else []
     held_out = [(f"test {name}", value) for name, value in score_rows(scores)] if scores else []
@@ -118,7 +117,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 def _check_model_path(path: Path) -> None:
     """Refuse a name under which the model would be taken for data, or would replace a file that is no model."""
-    from certgp.data.tables import READABLE, check_writable, ending
+    from certgp.data.reading import READABLE, ending
+    from certgp.data.tables import check_writable
     from certgp.models.file import is_model_file
 
     if ending(path) in READABLE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import shutil
@@ -9,12 +10,11 @@ import sys
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 from certgp.errors import CertgpWarning
 
 if TYPE_CHECKING:
-    from certgp.data.tables import Array
     from certgp.estimators.scores import Scores
     from certgp.training import Iteration
 
@@ -31,12 +31,10 @@ class Console:
         self.status("")
         print(json.dumps(finite(fields), allow_nan=False) if self._as_json else text, flush=True)
 
-    def csv(self, columns: Mapping[str, Array]) -> None:
-        """The outcome as a table for another program."""
-        from certgp.data.tables import csv_bytes
-
+    def copy(self, text: IO[bytes]) -> None:
+        """The outcome as text for another program."""
         self.status("")
-        sys.stdout.write(csv_bytes(columns).decode())
+        shutil.copyfileobj(codecs.getreader("utf-8")(text), sys.stdout)
         sys.stdout.flush()
 
     def notice(self, text: str) -> None:

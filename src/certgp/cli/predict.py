@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import math
+import tempfile
 import time
-from dataclasses import asdict
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from certgp.cli.arguments import DATA_HELP, add_command, coverage, refuse_overwriting
-from certgp.cli.columns import columns_for
+from certgp.cli.columns import Columns, columns_for, rows_for
 from certgp.cli.output import Console, aligned, score_rows
-from certgp.errors import DataFileError, InvalidInputError
+from certgp.errors import DataFileError, ExtrapolationWarning, InvalidInputError, warn_user
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
     from certgp.cli.arguments import Commands
-    from certgp.data.tables import Array, TableFiles
+    from certgp.data import ArrayRows
+    from certgp.data.reading import Array
+    from certgp.data.tables import TableFiles
     from certgp.estimators import GPRegressor
     from certgp.estimators.scores import Scores
 
+_CHUNK_ROWS = 65_536
 _EXAMPLES = """\
   certgp predict price.model new.csv --out predictions.csv
   certgp predict y.model 'parts/*.parquet' --out predictions.parquet --coverage 0.9
@@ -52,9 +57,9 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Check, read, predict, write; score where the data hold the target too."""
+    """Check, then read, predict, write and score some rows at a time; the file appears when all is done."""
     console.status("starting")
-    from certgp.data.tables import check_writable, open_table, write_table
+    from certgp.data.tables import check_writable, open_table, writing_table, writing_to
     from certgp.estimators import load
 
     printed = str(arguments.out) == "-"
@@ -65,20 +70,18 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     files = open_table(arguments.data)
     refuse_overwriting(arguments.out, [arguments.model, *files.files])
     model = load(arguments.model)
-    console.status("reading data")
     columns = columns_for(model, files, console)
-    X = columns.read_inputs(model, files)
-    n_rows = len(X)
-
-    console.status(f"predicting {n_rows:,} rows")
     started = time.perf_counter()
-    predictions = _predictions(model, X, arguments.coverage)
     if printed:
-        console.csv(predictions)
+        with tempfile.TemporaryFile() as text:  # nothing is printed where a row further down is refused
+            with writing_to(text, ".csv") as write:
+                _predict(model, files, replace(columns, target=None), arguments.coverage, write, console)
+            text.seek(0)
+            console.copy(text)
         return
-    write_table(arguments.out, predictions)
+    with writing_table(arguments.out) as write:
+        n_rows, scores = _predict(model, files, columns, arguments.coverage, write, console)
     seconds = time.perf_counter() - started
-    scores = _scores(model, X, files, columns.target, arguments.coverage, console)
     fields: dict[str, object] = {
         "command": "predict",
         "model": str(arguments.model),
@@ -92,23 +95,76 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     console.result(fields, aligned([*rows, ("saved", f"{arguments.out} (columns mean, std, lower, upper)")]))
 
 
-def _predictions(model: GPRegressor, X: ArrayLike, coverage: float) -> dict[str, Array]:
+def _predict(
+    model: GPRegressor,
+    files: TableFiles,
+    columns: Columns,
+    coverage: float,
+    write: Callable[[Mapping[str, Array]], None],
+    console: Console,
+) -> tuple[int, Scores | None]:
+    """Write the predictions of all rows; how many there are and, where the files hold the target, their scores."""
+    n_rows, scoring = 0, _Scoring(files, columns.target, coverage, console)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for X in files.chunks(columns.inputs, _CHUNK_ROWS):
+            predictions = _predictions(model, rows_for(model, X), coverage)
+            write(predictions)
+            scoring.add(model, X, predictions)
+            n_rows += len(X)
+            console.status(f"predicted {n_rows:,} rows")
+    _repeat(caught, n_rows)
+    return n_rows, scoring.scores()
+
+
+def _predictions(model: GPRegressor, X: ArrayRows, coverage: float) -> dict[str, Array]:
     mean, std = model.predict(X, return_std=True)
-    lower, upper = model.predict_interval(X, coverage)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)  # said just now
+        lower, upper = model.predict_interval(X, coverage)
     return {"mean": mean, "std": std, "lower": lower, "upper": upper}
 
 
-def _scores(
-    model: GPRegressor, X: ArrayLike, files: TableFiles, target: str | None, coverage: float, console: Console
-) -> Scores | None:
-    """Scores where the target is there and usable; new rows often carry an empty target column, which is no error."""
-    from certgp.estimators.scores import score
+def _repeat(caught: Sequence[warnings.WarningMessage], n_rows: int) -> None:
+    """Give the warnings about chunks again; those about rows outside the training inputs as one about all rows."""
+    outside = [each.message for each in caught if isinstance(each.message, ExtrapolationWarning)]
+    if outside:
+        columns = dict.fromkeys(name for warning in outside for name in warning.columns)
+        count, returns = sum(warning.outside for warning in outside), outside[0].returns_to_prior
+        warn_user(ExtrapolationWarning.of(count, n_rows, list(columns), returns))
+    for each in caught:
+        if not isinstance(each.message, ExtrapolationWarning):
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
-    if target is None:
-        return None
-    try:
-        y = files.read([target]).values[:, 0]
-    except DataFileError as error:
-        console.notice(f"note: predictions are not scored: {error}")
-        return None
-    return score(model, X, y, coverage)
+
+class _Scoring:
+    """Sums over chunks from which the scores of all rows follow, where the files hold the target."""
+
+    def __init__(self, files: TableFiles, target: str | None, coverage: float, console: Console) -> None:
+        self._targets = None if target is None else files.chunks([target], _CHUNK_ROWS)
+        self._coverage, self._console = coverage, console
+        self._n, self._squares, self._losses, self._inside = 0, 0.0, 0.0, 0
+
+    def add(self, model: GPRegressor, X: Array, predictions: Mapping[str, Array]) -> None:
+        """Take in the next chunk; a target that is empty, as in many tables of new rows, is no error."""
+        if self._targets is None:
+            return
+        try:
+            y = next(self._targets)[:, 0]
+        except DataFileError as error:
+            self._console.notice(f"note: predictions are not scored: {error}")
+            self._targets = None
+            return
+        self._n += len(y)
+        self._squares += float(((predictions["mean"] - y) ** 2).sum())
+        self._losses += len(y) * model.nlpd(rows_for(model, X, y))
+        self._inside += int(((predictions["lower"] <= y) & (y <= predictions["upper"])).sum())
+
+    def scores(self) -> Scores | None:
+        """The scores of all rows."""
+        from certgp.estimators.scores import Scores
+
+        if self._targets is None:
+            return None
+        n = self._n
+        return Scores(math.sqrt(self._squares / n), self._losses / n, self._inside / n, self._coverage)

@@ -58,7 +58,6 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     check_model_options(arguments.method, arguments.kernel, arguments.max_rank)
     console.status("starting")
     from certgp.data.tables import check_writable
-    from certgp.estimators.naming import rows_for
 
     if arguments.plot is not None:
         check_writable(arguments.plot, endings=PLOT_ENDINGS)
@@ -68,13 +67,13 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     )
     started = time.perf_counter()
     rows.fit(model)
-    held_out = (rows_for(model, rows.test.X), rows.test.y) if len(rows.test.y) else ()
+    held_out = () if rows.test is None else (rows.test,)
     curve = model.rank_curve(*held_out)
     if arguments.plot is not None:
         from certgp.plots import plot_rank_curve, save_figure
 
         save_figure(plot_rank_curve(curve), arguments.plot)
-    n_rows, plot = len(rows.train.y), None if arguments.plot is None else str(arguments.plot)
+    n_rows, plot = rows.train.n_rows, None if arguments.plot is None else str(arguments.plot)
     fields = _fields(curve, arguments) | {"n_rows": n_rows, "plot": plot, "seconds": time.perf_counter() - started}
     saved = "" if plot is None else f"\n\nplot: {plot}"
     console.result(fields, _text(curve, arguments, n_rows) + saved)

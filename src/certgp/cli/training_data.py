@@ -12,37 +12,30 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from certgp.data.tables import Array, TableFiles
+    from certgp.data import Rows
+    from certgp.data.tables import TableFiles
     from certgp.estimators import GPRegressor
 
     RowNumbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """Some rows of a table."""
-
-    X: Array  # (n, D)
-    y: Array  # (n,)
-
-
-@dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """The rows of a table, in two parts."""
+    """The rows of a table: those to learn from and, where asked for, those to score on."""
 
     data: TrainingData
-    train: Part
-    test: Part
+    train: Rows
+    test: Rows | None
 
     def fit(self, model: GPRegressor) -> None:
         """Fit and remember the table's layout; names that stand in for missing ones are not remembered as names."""
-        from certgp.estimators import FittedTable, fit_named
+        from certgp.data.tables import FittedTable
 
         data, arguments = self.data, self.data.arguments
-        n_rows = len(self.train.y) + len(self.test.y)
-        table = FittedTable(n_rows, arguments.test_fraction, arguments.seed, *data.positions())
-        names = None if data.files.nameless else data.inputs
-        fit_named(model, self.train.X, self.train.y, names, data.target, table)
+        n_rows = self.train.n_rows + (0 if self.test is None else self.test.n_rows)
+        model.fit(self.train)
+        model.target_name_ = data.target
+        model.table_ = FittedTable(n_rows, arguments.test_fraction, arguments.seed, *data.positions())
 
 
 @dataclass(frozen=True)
@@ -64,10 +57,15 @@ class TrainingData:
         return TrainingData(arguments, files, target, _input_columns(arguments.drop, target, files))
 
     def read(self) -> TrainingRows:
-        """Read the rows and split them."""
-        inputs, y = self.files.read([*self.inputs, self.target]).split(self.target)
-        train, test = split_rows(len(y), self.arguments.test_fraction, self.arguments.seed)
-        return TrainingRows(self, Part(inputs.values[train], y[train]), Part(inputs.values[test], y[test]))
+        """Read the rows and split them, without a second copy."""
+        from certgp.data import ArrayRows, PickedRows
+
+        values = self.files.read([*self.inputs, self.target]).values
+        rows = ArrayRows(values[:, :-1], values[:, -1], None if self.files.nameless else self.inputs)
+        train, test = split_rows(rows.n_rows, self.arguments.test_fraction, self.arguments.seed)
+        if not len(test):
+            return TrainingRows(self, rows, None)
+        return TrainingRows(self, PickedRows(rows, train), PickedRows(rows, test))
 
     def positions(self) -> tuple[int | None, tuple[int, ...]]:
         """Width of an array X and where the inputs are in it; nothing where columns have names."""
@@ -92,7 +90,7 @@ def split_rows(n: int, test_fraction: float, seed: int) -> tuple[RowNumbers, Row
 
 def _target_column(given: str | None, files: TableFiles) -> str:
     """The column to predict: the one named, or y of .npz files."""
-    from certgp.data.tables import listed
+    from certgp.data.reading import listed
 
     if given is None and not all(file.suffix.lower() == ".npz" for file in files.files):
         raise DataFileError(f"name the column to predict with --target; the columns are: {listed(files.names)}")

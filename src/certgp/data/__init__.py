@@ -1,4 +1,4 @@
-"""Where rows come from: arrays and files, standardised and handed out in chunks."""
+"""Where rows come from: arrays, frames and files, summarised in one pass, standardised and handed out in chunks."""
 
 from __future__ import annotations
 
@@ -6,46 +6,61 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from certgp.data.rows import ArrayRows, FrameRows, PickedRows, Rows, as_rows
     from certgp.data.sources import (
-        ArraySource,
         Chunk,
         ChunkSource,
         RowSource,
+        StandardisedRows,
         SubsetSource,
         TypedSource,
-        count_distinct_rows,
         target_is_constant,
     )
     from certgp.data.standardise import Standardiser
+    from certgp.data.summary import Summary, check_finite, summarise
     from certgp.data.tables import Table, read_table, write_table
 
 # name -> module; imported at the first use, so that reading a table does not wait for torch
 _MODULES = {
-    "ArraySource": "sources",
+    "ArrayRows": "rows",
     "Chunk": "sources",
     "ChunkSource": "sources",
+    "FrameRows": "rows",
+    "PickedRows": "rows",
     "RowSource": "sources",
+    "Rows": "rows",
+    "StandardisedRows": "sources",
     "Standardiser": "standardise",
     "SubsetSource": "sources",
+    "Summary": "summary",
     "Table": "tables",
     "TypedSource": "sources",
-    "count_distinct_rows": "sources",
+    "as_rows": "rows",
+    "check_finite": "summary",
     "read_table": "tables",
+    "summarise": "summary",
     "target_is_constant": "sources",
     "write_table": "tables",
 }
 
 __all__ = [
-    "ArraySource",
+    "ArrayRows",
     "Chunk",
     "ChunkSource",
+    "FrameRows",
+    "PickedRows",
     "RowSource",
+    "Rows",
+    "StandardisedRows",
     "Standardiser",
     "SubsetSource",
+    "Summary",
     "Table",
     "TypedSource",
-    "count_distinct_rows",
+    "as_rows",
+    "check_finite",
     "read_table",
+    "summarise",
     "target_is_constant",
     "write_table",
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +15,7 @@ from certgp.errors import DataFileError
 DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t"}
 _WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _READ_BYTES = 65_536
+_BLOCK_BYTES = 1 << 20
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -23,10 +26,61 @@ def text_header(path: Path, delimiter: str) -> tuple[str, ...]:
         return tuple(str(name) for name in reader.schema.names)
 
 
-def text_columns(path: Path, delimiter: str, names: tuple[str, ...]) -> pa.Table:
-    """The named columns of all rows."""
-    only = pa_csv.ConvertOptions(include_columns=list(names))
-    return pa_csv.read_csv(path, parse_options=_parsing(delimiter), convert_options=only)
+def text_batches(path: Path, delimiter: str, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The named columns of all rows, some rows at a time; numbers are float64.
+
+    The parser chooses types by the first block alone, and stumbles over a word further down without saying where.
+    """
+    with _open(path, delimiter, names, {}) as reader:
+        types = {field.name: pa.float64() for field in reader.schema if _is_number_type(field.type)}
+    try:
+        with _open(path, delimiter, names, types) as reader:
+            yield from reader
+    except pa.ArrowInvalid as error:
+        if "conversion error" in str(error):
+            _refuse_words(path, delimiter, list(types))
+        raise
+
+
+def not_numeric(path: Path, name: str, row: int, text: str) -> DataFileError:
+    """What to say of a column that holds something else than numbers; rows are counted from 1."""
+    return DataFileError(
+        f"column {name!r} of {path} is not numeric (row {row} holds {text[:40]!r}); encode it as numbers, or leave it "
+        f"out of the fit (--drop {shlex.quote(name)})"
+    )
+
+
+def is_number(text: str) -> bool:
+    """Can this text be read as a number?"""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _refuse_words(path: Path, delimiter: str, names: Sequence[str]) -> None:
+    """Look for the first word among the numbers of these columns, and name it."""
+    start = 1
+    with _open(path, delimiter, names, dict.fromkeys(names, pa.string())) as reader:
+        for batch in reader:
+            for name, column in zip(names, batch.columns, strict=True):
+                for i, text in enumerate(column.to_pylist()):
+                    if text is not None and not is_number(text):
+                        raise not_numeric(path, name, start + i, text)
+            start += batch.num_rows
+
+
+def _open(
+    path: Path, delimiter: str, names: Sequence[str], types: Mapping[str, pa.DataType]
+) -> pa_csv.CSVStreamingReader:
+    only = pa_csv.ConvertOptions(include_columns=list(names), column_types=types, strings_can_be_null=True)
+    blocks = pa_csv.ReadOptions(block_size=_BLOCK_BYTES)
+    return pa_csv.open_csv(path, read_options=blocks, parse_options=_parsing(delimiter), convert_options=only)
+
+
+def _is_number_type(kind: pa.DataType) -> bool:
+    return any(holds(kind) for holds in (pa.types.is_integer, pa.types.is_floating, pa.types.is_null))
 
 
 def _parsing(delimiter: str) -> pa_csv.ParseOptions:

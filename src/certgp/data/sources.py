@@ -12,10 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from certgp.data.rows import Rows
 from certgp.data.standardise import Standardiser
+from certgp.errors import InvalidInputError
 
 _LOOK_ROWS = 4_096
-CACHE_BYTES = 1 << 30  # standardised copies below this size are made once instead of at every pass
+KEPT_BYTES = 1 << 25  # standardised copies of at most this size are made once instead of at every pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,44 +93,33 @@ class ChunkSource(RowsByPosition):
         return _picked(self._rows, rows)
 
 
-class ArraySource(RowsByPosition):
-    """Standardised chunks of arrays or memory maps."""
+class StandardisedRows(RowsByPosition):
+    """Rows in the user's units, standardised as they are read."""
 
-    def __init__(
-        self,
-        X: NDArray[np.floating],
-        y: NDArray[np.floating],
-        standardiser: Standardiser,
-        dtype: torch.dtype = torch.float64,
-    ) -> None:
-        self._X, self._y = X, y
-        self._standardiser = standardiser
-        self._dtype = dtype
-        self._cached = self._convert(slice(None)) if 8 * X.size <= CACHE_BYTES else None
+    def __init__(self, rows: Rows, standardiser: Standardiser, dtype: torch.dtype = torch.float64) -> None:
+        self._rows, self._standardiser, self._dtype = rows, standardiser, dtype
+        self._kept = self._convert(slice(None)) if 8 * rows.n_rows * rows.n_columns <= KEPT_BYTES else None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self._X.shape[0])
+        return self._rows.n_rows
 
     @property
     def n_columns(self) -> int:
         """Number of input columns."""
-        return int(self._X.shape[1])
-
-    @property
-    def target_is_constant(self) -> bool:
-        """Does y never vary?"""
-        return bool((self._y == self._y[0]).all())
+        return self._rows.n_columns
 
     def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
         """The rows at these positions."""
-        return self._convert(rows) if self._cached is None else _picked(self._cached, rows)
+        return self._convert(rows) if self._kept is None else _picked(self._kept, rows)
 
-    def _convert(self, rows: slice | NDArray[np.int64]) -> Chunk:
-        X = torch.from_numpy(self._standardiser.inputs(np.asarray(self._X[rows])))
-        y = torch.from_numpy(self._standardiser.target(np.asarray(self._y[rows])))
-        return Chunk(X.to(self._dtype), y.to(self._dtype))
+    def _convert(self, positions: slice | NDArray[np.int64]) -> Chunk:
+        X, y = self._rows.take(positions)
+        if y is None:
+            raise InvalidInputError("the rows have no target to learn from; give y, or rows that hold one")
+        inputs = torch.from_numpy(self._standardiser.inputs(X))
+        return Chunk(inputs.to(self._dtype), torch.from_numpy(self._standardiser.target(y)).to(self._dtype))
 
 
 class SubsetSource(RowsByPosition):
@@ -175,20 +166,9 @@ class TypedSource(RowsByPosition):
 
 
 def target_is_constant(source: RowSource) -> bool:
-    """Does y never vary? Reads no further than to the first row that differs, chunk by chunk."""
+    """Does y never vary? Reads no further than to the first chunk in which it does."""
     first = source.take(slice(0, 1)).y
     return all(bool((chunk.y == first).all()) for chunk in source.chunks(_LOOK_ROWS))
-
-
-def count_distinct_rows(source: RowSource, enough: int) -> int:
-    """Number of distinct rows, counted only up to ``enough``."""
-    seen: set[bytes] = set()
-    for chunk in source.chunks(_LOOK_ROWS):
-        block = np.ascontiguousarray(chunk.X.numpy()) + 0.0  # -0.0 equals 0.0
-        seen.update(map(bytes, block.view(np.uint8).reshape(len(block), -1)))
-        if len(seen) >= enough:
-            return enough
-    return len(seen)
 
 
 def _picked(rows: Chunk, positions: slice | NDArray[np.int64]) -> Chunk:

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from certgp.data.rows import as_rows
+from certgp.data.summary import Summary, summarise
+from certgp.errors import InvalidInputError
+
 Array = NDArray[np.float64]
-_BLOCK = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +30,20 @@ class Standardiser:
     ignored: NDArray[np.bool_]  # (D,), columns that do not vary
 
     @staticmethod
-    def fit(X: NDArray[np.floating], y: NDArray[np.floating]) -> Standardiser:
-        """Population means and standard deviations, read in blocks so that a memory map is never loaded whole."""
-        x_mean, x_scale = _column_moments(X)
-        y_mean, y_scale = _column_moments(y[:, None])
+    def of(summary: Summary) -> Standardiser:
+        """Population means and standard deviations of rows with a target."""
+        inputs, target = summary.inputs, summary.target
+        if target is None:
+            raise InvalidInputError("the rows have no target to standardise; give y, or rows that hold one")
+        mean, scale = float(target.mean[0]), float(target.scale[0])
         # a constant target is predicted as that constant: the scale is the rounding of its own magnitude, not one unit
-        y_unit = y_scale[0] if y_scale[0] > 0 else 1e-8 * max(1.0, abs(y_mean[0]))
-        return Standardiser(x_mean, np.where(x_scale > 0, x_scale, 1.0), float(y_mean[0]), float(y_unit), x_scale == 0)
+        unit = scale if scale > 0 else 1e-8 * max(1.0, abs(mean))
+        return Standardiser(inputs.mean, np.where(inputs.scale > 0, inputs.scale, 1.0), mean, unit, inputs.scale == 0)
+
+    @staticmethod
+    def fit(X: NDArray[np.floating], y: NDArray[np.floating]) -> Standardiser:
+        """The same of arrays X (N, D) and y (N,)."""
+        return Standardiser.of(summarise(as_rows(X, y)))
 
     @staticmethod
     def identity(n_columns: int, ignored: NDArray[np.bool_] | None = None) -> Standardiser:
@@ -43,7 +53,8 @@ class Standardiser:
 
     def inputs(self, X: NDArray[np.floating]) -> Array:
         """Standardised inputs, float64 and row-major."""
-        standardised = np.ascontiguousarray((X.astype(np.float64, copy=False) - self.x_mean) / self.x_scale)
+        standardised: Array = np.subtract(X, self.x_mean, order="C", dtype=np.float64)
+        standardised /= self.x_scale
         standardised[:, self.ignored] = 0.0
         return standardised
 
@@ -58,13 +69,3 @@ class Standardiser:
     def variance_to_user(self, variance: Array) -> Array:
         """A variance or covariance in the squared units of y."""
         return self.y_scale**2 * variance
-
-
-def _column_moments(X: NDArray[np.floating]) -> tuple[Array, Array]:
-    """Mean and population standard deviation per column; zero where the column is constant up to rounding."""
-    n = X.shape[0]
-    blocks = [slice(i, i + _BLOCK) for i in range(0, n, _BLOCK)]
-    mean = sum((X[block].sum(axis=0, dtype=np.float64) for block in blocks), np.zeros(X.shape[1])) / n
-    squares = sum((np.square(X[block] - mean).sum(axis=0, dtype=np.float64) for block in blocks), np.zeros(X.shape[1]))
-    scale = np.sqrt(squares / n)
-    return mean, np.where(scale > 1e-12 * np.abs(mean), scale, 0.0)

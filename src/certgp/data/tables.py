@@ -9,13 +9,9 @@ from __future__ import annotations
 import glob
 import os
 import secrets
-import shlex
 import tempfile
-import tokenize
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -24,28 +20,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
-from numpy.lib import format as npy_format
-from numpy.typing import NDArray
 
-from certgp.data.csv_text import DELIMITERS, text_columns, text_header
-from certgp.errors import DataFileError, HeaderWarning, warn_user
+from certgp.data.reading import NAMELESS, READABLE, Array, ending, listed, read_header, read_parts
+from certgp.errors import DataFileError
 
-NAMELESS = (".npz", ".npy")  # arrays have no column names: x0, x1, ... stand in for them
-READABLE = (*DELIMITERS, ".parquet", *NAMELESS)
 WRITABLE = (".csv", ".parquet", ".npz")
-Array = NDArray[np.float64]
-
-# everything that the readers raise on damaged files, found by feeding them some (pa.ArrowInvalid is a ValueError)
-_DAMAGED = (
-    pa.ArrowException,
-    OSError,
-    EOFError,
-    ValueError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-    tokenize.TokenError,
-)
+Columns = Mapping[str, Array]
+_GROWTH = 8  # storage grows by an eighth at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,18 +36,16 @@ class Table:
     names: tuple[str, ...]
     values: Array  # (N, number of columns)
 
-    def split(self, target: str) -> tuple[Table, Array]:
-        """The table without the target column, and that column."""
-        require_columns([target], self.names)
-        rest = [name for name in self.names if name != target]
-        if not rest:
-            raise DataFileError(f"{target!r} is the only column; at least one input column is needed")
-        return self.select(rest), self.values[:, self.names.index(target)]
 
-    def select(self, names: Sequence[str]) -> Table:
-        """The named columns, in that order."""
-        require_columns(names, self.names)
-        return Table(tuple(names), self.values[:, [self.names.index(name) for name in names]])
+@dataclass(frozen=True)
+class FittedTable:
+    """The layout of the table behind a fit, so that its inputs and its split can be found again; it holds no data."""
+
+    n_rows: int  # with those held out for a test
+    test_fraction: float
+    seed: int  # of the split
+    width: int | None = None  # number of columns of an array, where columns have no names
+    positions: tuple[int, ...] = ()  # of the inputs in that array
 
 
 @dataclass(frozen=True)
@@ -91,12 +70,41 @@ class TableFiles:
         if columns is None:
             self.require_same_columns()
         wanted = self.names if columns is None else tuple(columns)
-        self.require(wanted)
-        parts = [_read_columns(file, wanted) for file in self.files]
-        values = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        if not len(values):
-            raise DataFileError(f"{self.files[0]} has no rows; at least one is needed")
+        values, filled = np.empty((0, len(wanted))), 0
+        for part in self._parts(wanted):
+            needed = filled + len(part)
+            if needed > len(values):  # the system moves pages instead of copying numbers
+                values.resize((needed + needed // _GROWTH, len(wanted)), refcheck=False)
+            values[filled:needed] = part
+            filled = needed
+        values.resize((filled, len(wanted)), refcheck=False)
         return Table(wanted, values)
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[Array]:
+        """The named columns of all rows, ``rows`` at a time (the last time fewer), whatever the files' own blocks."""
+        chunk, filled = np.empty((rows, len(columns))), 0
+        for part in self._parts(columns):
+            taken = 0
+            while taken < len(part):
+                count = min(rows - filled, len(part) - taken)
+                chunk[filled : filled + count] = part[taken : taken + count]
+                filled, taken = filled + count, taken + count
+                if filled == rows:
+                    yield chunk
+                    chunk, filled = np.empty((rows, len(columns))), 0
+        if filled:
+            yield chunk[:filled]
+
+    def _parts(self, columns: Sequence[str]) -> Iterator[Array]:
+        """The named columns of all rows, a few thousand at a time."""
+        self.require(columns)
+        found = 0
+        for file in self.files:
+            for part in read_parts(file, columns):
+                found += len(part)
+                yield part
+        if not found:
+            raise DataFileError(f"{self.files[0]} has no rows; at least one is needed")
 
     def require(self, columns: Sequence[str]) -> None:
         """Refuse column names that one of the files does not have, and say which file that is."""
@@ -120,7 +128,7 @@ def open_table(paths: Sequence[str | Path]) -> TableFiles:
     if len(kinds) > 1:
         arrays = next(file for file in files if ending(file) in NAMELESS)
         raise DataFileError(f"{arrays} has no column names but other files have; give files of one kind")
-    return TableFiles(tuple(files), tuple(_header(file) for file in files))
+    return TableFiles(tuple(files), tuple(map(read_header, files)))
 
 
 def read_table(paths: Sequence[str | Path], columns: Sequence[str] | None = None) -> Table:
@@ -136,31 +144,43 @@ def require_columns(wanted: Sequence[str], names: Sequence[str], where: str = ""
         raise DataFileError(f"{noun} {listed(missing)}{where}; the columns are: {listed(names)}")
 
 
-def listed(names: Sequence[str], most: int = 20) -> str:
-    """Names in quotes, which show stray spaces, for a message that stays one line however wide the table is."""
-    shown = ", ".join(map(repr, names[:most]))
-    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
-
-
-def write_table(path: str | Path, columns: Mapping[str, Array]) -> None:
+def write_table(path: str | Path, columns: Columns) -> None:
     """Write columns by the file's ending; the file appears whole or not at all."""
+    with writing_table(path) as write:
+        write(columns)
+
+
+@contextmanager
+def writing_table(path: str | Path) -> Iterator[Callable[[Columns], None]]:
+    """A function that writes some rows of all columns; the file appears when the block ends, whole or not at all."""
     path = Path(path)
     check_writable(path)
-    with replacing(path) as temporary, temporary.open("wb") as stream:
-        if path.suffix.lower() == ".npz":
-            # numpy types every keyword as its allow_pickle flag, hence the ignore
-            np.savez(stream, **{name: np.asarray(values) for name, values in columns.items()})  # type: ignore[arg-type]
+    with replacing(path) as temporary, temporary.open("wb") as stream, writing_to(stream, path.suffix.lower()) as write:
+        yield write
+
+
+@contextmanager
+def writing_to(stream: IO[bytes], suffix: str) -> Iterator[Callable[[Columns], None]]:
+    """The same on an open stream, in the format of an ending."""
+    opened: list[pa_csv.CSVWriter | pa_parquet.ParquetWriter] = []
+    gathered: dict[str, list[Array]] = {}
+
+    def write(columns: Columns) -> None:
+        if suffix == ".npz":
+            for name, values in columns.items():
+                gathered.setdefault(name, []).append(np.asarray(values))
             return
         table = pa.table({name: pa.array(values) for name, values in columns.items()})
-        write = pa_csv.write_csv if path.suffix.lower() == ".csv" else pa_parquet.write_table
-        write(table, stream)
+        if not opened:  # only now are the types known
+            kind = pa_csv.CSVWriter if suffix == ".csv" else pa_parquet.ParquetWriter
+            opened.append(stack.enter_context(kind(stream, table.schema)))
+        opened[0].write_table(table)
 
-
-def csv_bytes(columns: Mapping[str, Array]) -> bytes:
-    """Columns as the text of a CSV file."""
-    stream = pa.BufferOutputStream()
-    pa_csv.write_csv(pa.table({name: pa.array(values) for name, values in columns.items()}), stream)
-    return bytes(stream.getvalue())
+    with ExitStack() as stack:
+        yield write
+    if suffix == ".npz":
+        # numpy types every keyword as its allow_pickle flag, hence the ignore
+        np.savez(stream, **{name: np.concatenate(values) for name, values in gathered.items()})  # type: ignore[arg-type]
 
 
 def check_writable(path: Path, endings: Sequence[str] = WRITABLE) -> None:
@@ -178,12 +198,6 @@ def check_writable(path: Path, endings: Sequence[str] = WRITABLE) -> None:
         raise DataFileError(
             f"the directory {path.parent} cannot be written to ({error.strerror}); choose another one"
         ) from error
-
-
-def ending(path: Path) -> str:
-    """What tells a file's format; a compressed one has two parts, as in .csv.gz."""
-    name = path.name.lower()
-    return next((known for known in READABLE if name.endswith(known)), path.suffix.lower())
 
 
 @contextmanager
@@ -218,147 +232,3 @@ def _matches(given: str) -> list[Path]:
     if not found:
         raise DataFileError(f"no file matches {given}; check the pattern and the directory")
     return [Path(name) for name in found]
-
-
-def _header(path: Path) -> tuple[str, ...]:
-    kind = ending(path)
-    with _damage_reported(path):
-        if kind in DELIMITERS:
-            names = text_header(path, DELIMITERS[kind])
-        elif kind == ".parquet":
-            names = tuple(str(name) for name in pa_parquet.read_schema(path).names)
-        elif kind == ".npz":
-            names = _npz_header(path)
-        else:
-            with path.open("rb") as stream:
-                names = _column_labels(_stored_shape(stream), path)
-    if kind in DELIMITERS and all(map(_is_number, names)):
-        warn_user(
-            f"all column names of {path} are numbers ({listed(names, most=3)}): the first line is read as names, so if "
-            "it is a row of data, write a line of names above it",
-            HeaderWarning,
-        )
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise DataFileError(f"{path} has more than one column named {listed(twice)}; rename them")
-    return names
-
-
-def _npz_header(path: Path) -> tuple[str, ...]:
-    with zipfile.ZipFile(path) as archive:
-        held = [name.removesuffix(".npy") for name in archive.namelist()]
-        if "X" not in held:
-            found = ", ".join(held) or "nothing"
-            raise DataFileError(f"{path} holds {found}; an .npz file needs an array X (N, D), and y (N,) to learn from")
-        with archive.open("X.npy") as stream:
-            names = _column_labels(_stored_shape(stream), path)
-        return (*names, "y") if "y" in held else names
-
-
-def _stored_shape(stream: IO[bytes]) -> tuple[int, ...]:
-    version = npy_format.read_magic(stream)
-    read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
-    shape: tuple[int, ...] = read(stream)[0]
-    return shape
-
-
-def _column_labels(shape: tuple[int, ...], path: Path) -> tuple[str, ...]:
-    if len(shape) not in (1, 2):
-        raise DataFileError(f"{path} holds an array of shape {shape}; rows and columns (N, D) are needed")
-    return tuple(f"x{i}" for i in range(1 if len(shape) == 1 else shape[1]))
-
-
-def _read_columns(path: Path, names: tuple[str, ...]) -> Array:
-    kind = ending(path)
-    with _damage_reported(path):
-        if kind in DELIMITERS:
-            values = _from_arrow(text_columns(path, DELIMITERS[kind], names), names, path)
-        elif kind == ".parquet":
-            values = _from_arrow(pa_parquet.read_table(path, columns=list(names)), names, path)
-        else:
-            values = _from_numpy(path, names)
-    _check_finite(values, names, path)
-    return values
-
-
-def _from_arrow(table: pa.Table, names: tuple[str, ...], path: Path) -> Array:
-    if not table.num_rows:
-        return np.empty((0, len(names)))
-    return np.column_stack([_numeric_column(table.column(name), name, path) for name in names])
-
-
-def _numeric_column(column: pa.ChunkedArray, name: str, path: Path) -> Array:
-    kind, is_kind = column.type, pa.types
-    numeric = (is_kind.is_integer, is_kind.is_floating, is_kind.is_boolean, is_kind.is_decimal, is_kind.is_null)
-    if not any(check(kind) for check in numeric):
-        at, example = _first_text(column)
-        raise DataFileError(
-            f"column {name!r} of {path} is not numeric (row {at} holds {example!r}); encode it as numbers, or leave it "
-            f"out of the fit (--drop {shlex.quote(name)})"
-        )
-    return np.asarray(column.to_numpy(), dtype=np.float64)  # nulls become NaN
-
-
-def _first_text(column: pa.ChunkedArray) -> tuple[int, str]:
-    """Row, from 1, and text of the first value that is not a number: the one that made the column what it is."""
-    texts = [str(value) for value in column.to_pylist()]
-    at = next((i for i, text in enumerate(texts) if not _is_number(text)), 0)
-    return at + 1, texts[at][:40]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _from_numpy(path: Path, names: tuple[str, ...]) -> Array:
-    with path.open("rb") as stream:  # np.load(path) would leave a damaged archive open
-        loaded = np.load(stream, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            X, y = loaded, None
-        else:
-            X, y = loaded["X"], loaded["y"] if "y" in loaded.files else None
-    X = _as_float(X, path).reshape(len(X), -1)
-    have = [f"x{i}" for i in range(X.shape[1])]
-    if y is not None:
-        target = _as_float(y, path).reshape(-1)
-        if len(target) != len(X):
-            raise DataFileError(f"in {path} X has {len(X)} rows but y has {len(target)} values; give one y per row")
-        X, have = np.column_stack([X, target]), [*have, "y"]
-    return X if have == list(names) else X[:, [have.index(name) for name in names]]
-
-
-def _as_float(values: NDArray[np.generic], path: Path) -> Array:
-    if values.dtype.kind not in "fiub":
-        raise DataFileError(f"{path} holds values of type {values.dtype}; store numbers")
-    return values.astype(np.float64, copy=False)
-
-
-def _check_finite(values: Array, names: tuple[str, ...], path: Path) -> None:
-    for j, name in enumerate(names):
-        bad = np.flatnonzero(~np.isfinite(values[:, j]))
-        if len(bad):
-            raise DataFileError(
-                f"column {name!r} of {path} has {len(bad)} missing or infinite value(s), first in row {bad[0] + 1}; "
-                "fill them or leave those rows out"
-            )
-
-
-@contextmanager
-def _damage_reported(path: Path) -> Iterator[None]:
-    """Whatever a format's library says about a broken file becomes one error that names the file."""
-    try:
-        yield
-    except DataFileError:
-        raise
-    except _DAMAGED as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        remedy = (
-            "give every row as many values as the header, and put quotes around text with commas"
-            if "columns, got" in reason
-            else "check that the file is whole"
-        )
-        raise DataFileError(f"{path} cannot be read as {ending(path)[1:]} ({reason}); {remedy}") from error

@@ -7,7 +7,6 @@ from certgp.estimators.deep_mercer import DeepMercerGP
 from certgp.estimators.exact import ExactGP
 from certgp.estimators.fourier import FourierGP
 from certgp.estimators.mercer import MercerGP
-from certgp.estimators.naming import FittedTable, fit_named
 from certgp.estimators.persistence import load
 from certgp.estimators.sparse import SparseGP
 
@@ -16,11 +15,9 @@ __all__ = [
     "DeepFourierGP",
     "DeepMercerGP",
     "ExactGP",
-    "FittedTable",
     "FourierGP",
     "GPRegressor",
     "MercerGP",
     "SparseGP",
-    "fit_named",
     "load",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -20,19 +20,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certgp.checks import check_count, check_flag, check_fraction, numbers
-from certgp.data import ArraySource, RowSource, Standardiser
+from certgp.data import Rows, RowSource, StandardisedRows, Standardiser, Summary, check_finite, summarise
+from certgp.data.rows import read_target
+from certgp.data.summary import DISTINCT_LIMIT
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.fingerprint import fingerprint
-from certgp.estimators.fitting import Fitting, input_range
+from certgp.estimators.fitting import Fitting
 from certgp.estimators.validation import (
     check_engine,
-    check_magnitudes,
+    check_inputs,
     check_row_pair,
-    checked_inputs,
-    checked_rows,
+    load_inputs,
+    load_rows,
     new_generator,
     warn_about_constants,
-    warn_about_extrapolation,
 )
 from certgp.gp import mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.guarantees import Certificate, RankCurve
@@ -47,7 +48,6 @@ from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.recipes import AUTOMATIC, DTYPES, Fit, Settings, Trainer
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.floating]
 ESTIMATORS: dict[str, type[GPRegressor]] = {}
 _CHECKPOINT_SEED = 0
 
@@ -79,8 +79,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def trainer(self, settings: Settings) -> Trainer:
         """What trains this model; making it refuses parameters that cannot work."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn hyper-parameters from all rows and condition on them. X (N, D), y (N,)."""
+    def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> Self:
+        """Learn hyper-parameters from all rows and condition on them. X (N, D), y (N,), or rows that hold both."""
         before = dict(self.__dict__)
         try:
             return self._fit(X, y)
@@ -89,31 +89,31 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def _fit(self, X: ArrayLike | Rows, y: ArrayLike | None) -> Self:
         self._check_parameters()
         self.target_name_ = self.table_ = None
-        rows, target = checked_rows(self, X, y, ensure_min_samples=2)
-        check_magnitudes(rows, target, self.column_names)
-        warn_about_constants(rows, target, self.column_names, self.standardize)
-        self._fitting = self._prepare(rows, target)
+        rows = load_rows(self, X, y, least_rows=2)
+        summary = summarise(rows)
+        warn_about_constants(summary, self.standardize)
+        self._fitting = self._prepare(rows, summary)
         self._publish(*self._fitting.run(self.calibrate))
         self._fitting = None
         return self
 
-    def _prepare(self, rows: Rows, target: Rows) -> Fitting:
-        moments = Standardiser.fit(rows, target)
-        standardiser = moments if self.standardize else Standardiser.identity(rows.shape[1], moments.ignored)
-        settings = self._settings(standardiser, partial(fingerprint, self, rows, target))
-        source = ArraySource(rows, target, standardiser, DTYPES[settings.dtype])
-        return Fitting(rows, target, settings, source, self.trainer(settings), self._new_generator)
+    def _prepare(self, rows: Rows, summary: Summary) -> Fitting:
+        scaled = Standardiser.of(summary)
+        standardiser = scaled if self.standardize else Standardiser.identity(rows.n_columns, scaled.ignored)
+        settings = self._settings(standardiser, summary)
+        source = StandardisedRows(rows, standardiser, DTYPES[settings.dtype])
+        return Fitting(rows, summary, settings, source, self.trainer(settings), self._new_generator)
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def partial_fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> Self:
         """Condition on further rows; hyper-parameters, features and standardisation stay. The first call is ``fit``."""
         if self._model is None:
             return self.fit(X, y)
-        rows, target = checked_rows(self, X, y, reset=False)
-        more, engine = self._source(self._model, rows, target), self._engine()
-        self._model = model = self._model.extended(more, *input_range(rows), engine)
+        rows = load_rows(self, X, y, reset=False)
+        lower, upper = summarise(rows).range()
+        self._model = model = self._model.extended(self._source(self._model, rows), lower, upper, self._engine())
         self.rank_, self.log_marginal_likelihood_ = model.process.rank, model.log_evidence()
         return self
 
@@ -132,7 +132,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return model
 
     def predict(
-        self, X: ArrayLike, return_std: bool = False, return_cov: bool = False, include_noise: bool = True
+        self, X: ArrayLike | Rows, return_std: bool = False, return_cov: bool = False, include_noise: bool = True
     ) -> Array | tuple[Array, Array]:
         """Predictive mean (n,), optionally with standard deviations (n,) or the joint covariance (n, n).
 
@@ -149,7 +149,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         mean, variance = mixture_moments(means, variances + model.member_noise() if include_noise else variances)
         return (mean, np.sqrt(variance)) if return_std else mean
 
-    def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike) -> Array:
+    def predict_quantiles(self, X: ArrayLike | Rows, quantiles: ArrayLike) -> Array:
         """Quantiles of the predictive distribution of y: (n, number of quantiles)."""
         levels = np.atleast_1d(numbers("quantiles", quantiles, "lie strictly between 0 and 1"))
         if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
@@ -158,25 +158,33 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         means, variances = model.member_moments(self._load_inputs(X))
         return mixture_quantiles(means, variances + model.member_noise(), levels)
 
-    def predict_interval(self, X: ArrayLike, coverage: float = 0.95) -> tuple[Array, Array]:
+    def predict_interval(self, X: ArrayLike | Rows, coverage: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends, each (n,), of the central interval that holds a new y with probability ``coverage``."""
         half = 0.5 * check_fraction("coverage", coverage)
         ends = self.predict_quantiles(X, [0.5 - half, 0.5 + half])
         return ends[:, 0], ends[:, 1]
 
-    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0, include_noise: bool = True) -> Array:
+    def sample_y(
+        self, X: ArrayLike | Rows, n_samples: int = 1, random_state: Any = 0, include_noise: bool = True
+    ) -> Array:
         """Joint draws at the rows of X: (n, n_samples)."""
         check_count("n_samples", n_samples)
         model, rows = self._fitted(), self._load_inputs(X)
         source = torch.Generator().manual_seed(int(check_random_state(random_state).randint(2**31 - 1)))
         return model.sample(rows, n_samples, source, include_noise)
 
-    def nlpd(self, X: ArrayLike, y: ArrayLike) -> float:
+    def score(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
+        """R^2 of the predictive means: 1 - (mean squared error) / (variance of y)."""
+        target = read_target(load_rows(self, X, y, reset=False)) if isinstance(X, Rows) else y
+        return float(super().score(X, target, sample_weight))
+
+    def nlpd(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> float:
         """Mean negative log predictive density of y (n,) at X (n, D), in the units of y; lower is better."""
         model = self._fitted()
-        rows, target = checked_rows(self, X, y, reset=False)
+        rows = load_rows(self, X, y, reset=False)
+        check_finite(rows)
         means, variances = model.member_moments(rows)
-        return -float(np.mean(mixture_log_density(target.astype(np.float64), means, variances + model.member_noise())))
+        return -float(np.mean(mixture_log_density(read_target(rows), means, variances + model.member_noise())))
 
     def log_marginal_likelihood(self) -> float:
         """Log density of the training targets under the fitted model, in the units of y."""
@@ -184,7 +192,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def certify(
         self,
-        X: ArrayLike | None = None,
+        X: ArrayLike | Rows | None = None,
         *,
         reference_rank: int | None = None,
         tol: float | None = None,
@@ -192,7 +200,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         delta: float | None = None,
         probes: int = DEFAULT_PROBES,
         exact_solve: bool | Confirm = False,
-        rows: tuple[ArrayLike, ArrayLike] | None = None,
+        rows: tuple[ArrayLike, ArrayLike] | Rows | None = None,
     ) -> Certificate:
         """How far this model is from the exact GP with the same hyper-parameters, with proof.
 
@@ -210,8 +218,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         exact_solve : where the reference is too weak for ``tol``, compute the exact means by conjugate gradients with
             streamed products by the exact kernel matrix, O(N^2) each. The cost is estimated first: True prints it to
             stderr and goes on, a function of the ``CostEstimate`` decides by returning True or False
-        rows : the training rows (X, y), needed after loading from a file for everything but the saved certificate;
-            they are checked against what the model was conditioned on
+        rows : the training rows, a pair (X, y) or a ``Rows`` object, needed after loading from a file for everything
+            but the saved certificate; they are checked against what the model was conditioned on
 
         Without arguments the best certificate that is known is returned: a saved or earlier one, where it is tighter.
         Behind a projection or a network it speaks of the exact GP on their outputs. An exact GP is its own truth.
@@ -221,7 +229,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         known, plain = model.certificate, X is None and request.plain
         if plain and rows is None and known is not None and model.rows is None:
             return known
-        new = None if X is None else self._load_inputs(X)
+        new = None if X is None else self._load_inputs(X).take(slice(None))[0]
         if not model.in_float64:
             raise NotCertifiableError(
                 "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
@@ -243,18 +251,20 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             self._model = replace(model, certificate=found.without_rows())
         return found
 
-    def rank_curve(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> RankCurve:
+    def rank_curve(self, X: ArrayLike | Rows | None = None, y: ArrayLike | None = None) -> RankCurve:
         """Log evidence and guarantee for every rank up to the fitted one, at the fitted hyper-parameters.
 
         With validation rows X (n, D), y (n,) also their mean negative log predictive density at every rank.
         """
         model = self._fitted()
-        if (X is None) != (y is None):
+        if (X is None) != (y is None) and not isinstance(X, Rows):
             raise InvalidInputError("rank_curve takes validation rows as X and y together; one of them is missing")
         validation = None
-        if X is not None and y is not None:
-            rows, target = checked_rows(self, X, y, reset=False)
-            validation = model.tensor(rows), torch.from_numpy(model.standardiser.target(target))
+        if X is not None:
+            rows = load_rows(self, X, y, reset=False)
+            check_finite(rows)
+            chunk = StandardisedRows(rows, model.standardiser).take(slice(None))
+            validation = chunk.X, chunk.y
         curve = rank_curve_of(model.process, validation, model.in_float64)
         shift, log_unit = model.evidence_shift, math.log(model.standardiser.y_scale)
         elbo = None if curve.elbo is None else curve.elbo + shift
@@ -284,17 +294,17 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
                 check_flag(name, self.get_params(deep=False)[name])
         self.trainer(self._settings(Standardiser.identity(0)))
 
-    def _settings(
-        self, standardiser: Standardiser, fingerprint_of: Callable[[object], str] = lambda seed: ""
-    ) -> Settings:
-        """What this estimator's parameters say to whatever trains it."""
+    def _settings(self, standardiser: Standardiser, summary: Summary | None = None) -> Settings:
+        """What this estimator's parameters say to whatever trains it, on rows of this summary."""
         parameters, seed = self.trainer_parameters(), self._seed()
         path, automatic = parameters.get("checkpoint"), parameters.get("rank") == AUTOMATIC
-        checkpoint = None if path is None else FitCheckpoint(Path(path), fingerprint_of(seed), automatic)
+        digest, distinct = ("", DISTINCT_LIMIT) if summary is None else (summary.digest, summary.distinct_rows)
+        checkpoint = None if path is None else FitCheckpoint(Path(path), fingerprint(self, digest, seed), automatic)
         blank = Settings(
             standardiser=standardiser,
             new_generator=partial(new_generator, seed),
             checkpoint=checkpoint,
+            distinct_rows=distinct,
             engine=self._engine(),
         )
         return blank.with_parameters(parameters)
@@ -367,30 +377,30 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             raise InvalidInputError("this estimator has no fitted model; call fit first")
         return self._model
 
-    def _load_inputs(self, X: ArrayLike) -> Rows:
-        """Rows to predict (n, D), checked; those outside the training range are announced."""
-        model, rows = self._fitted(), checked_inputs(self, X)
-        warn_about_extrapolation(rows, model.lower, model.upper, self.column_names, model.process.returns_to_prior)
+    def _load_inputs(self, X: ArrayLike | Rows) -> Rows:
+        """Rows to predict, checked; those outside the training range are announced."""
+        model, rows = self._fitted(), load_inputs(self, X)
+        check_inputs(rows, model.lower, model.upper, model.process.returns_to_prior)
         return rows
 
-    def _source(self, model: FittedModel, X: Rows, y: Rows) -> ArraySource:
-        return ArraySource(X, y, model.standardiser, torch.float64 if model.in_float64 else torch.float32)
+    def _source(self, model: FittedModel, rows: Rows) -> StandardisedRows:
+        return StandardisedRows(rows, model.standardiser, torch.float64 if model.in_float64 else torch.float32)
 
-    def _training_source(self, model: FittedModel, rows: tuple[ArrayLike, ArrayLike] | None) -> RowSource:
+    def _training_source(self, model: FittedModel, given: tuple[ArrayLike, ArrayLike] | Rows | None) -> RowSource:
         """The rows that the model was conditioned on: those given, or those of the fit."""
-        if rows is not None:
-            X, y = checked_rows(self, *check_row_pair(rows), reset=False)
-        elif model.rows is not None:
-            X, y = model.rows
-        else:
+        rows = model.rows
+        if given is not None:
+            rows = load_rows(self, *check_row_pair(given), reset=False)
+            check_finite(rows)
+        if rows is None:
             raise NotCertifiableError(
                 "this certificate reads the training rows again, and a model that was loaded, unpickled, copied deeply "
                 "or extended by partial_fit does not have them: certify(rows=(X, y)) in Python, --train FILE on the "
                 "command line"
             )
-        if len(X) != model.process.n_rows:
+        if rows.n_rows != model.process.n_rows:
             raise InvalidInputError(
-                f"rows has {len(X)} rows but the model was conditioned on {model.process.n_rows}; pass those given to "
-                "fit"
+                f"rows has {rows.n_rows} rows but the model was conditioned on {model.process.n_rows}; pass those "
+                "given to fit"
             )
-        return self._source(model, X, y)
+        return self._source(model, rows)

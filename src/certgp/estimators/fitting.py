@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from certgp.data import ArraySource, RowSource, SubsetSource
+from certgp.data import PickedRows, Rows, RowSource, StandardisedRows, SubsetSource, Summary
+from certgp.data.rows import read_target
 from certgp.errors import InvalidInputError
 from certgp.gp import GaussianProcess, LowRankProcess, noise_scale
 from certgp.guarantees import Certificate
@@ -18,8 +18,6 @@ from certgp.guarantees.subject import Subject
 from certgp.models import FittedModel
 from certgp.training.recipes import AUTOMATIC, Fit, Settings, Trainer
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.floating]
 _CALIBRATION_SHARE = 0.1  # of the rows
 _FEWEST_CALIBRATION_ROWS = 10
 
@@ -28,10 +26,10 @@ _FEWEST_CALIBRATION_ROWS = 10
 class Fitting:
     """A fit that is going on."""
 
-    X: Rows  # (N, D), y (N,), in the user's units
-    y: Rows
+    rows: Rows  # in the user's units
+    summary: Summary
     settings: Settings
-    source: ArraySource  # the same rows, standardised
+    source: StandardisedRows  # the same rows
     trainer: Trainer
     new_generator: Callable[[], np.random.Generator]  # of the user's random state
 
@@ -44,9 +42,9 @@ class Fitting:
 
     def model(self, process: GaussianProcess, certificate: Certificate | None = None) -> FittedModel:
         """A process in the user's units."""
-        lower, upper = input_range(self.X)
+        lower, upper = self.summary.range()
         in_float64, standardiser = self.settings.dtype != "float32", self.settings.standardiser
-        return FittedModel(process, standardiser, lower, upper, in_float64, certificate, (self.X, self.y))
+        return FittedModel(process, standardiser, lower, upper, in_float64, certificate, self.rows)
 
     def _train(self, source: RowSource) -> tuple[Fit, Certificate | None]:
         """Train on some rows: at the rank asked for, or at the smallest one whose certificate meets the tolerance."""
@@ -56,7 +54,7 @@ class Fitting:
         proven: list[Certificate] = []
 
         def search(trainer: Trainer) -> Fit:
-            fit_at, usable = partial(trainer.fit_at, source), partial(trainer.usable_rank, source)
+            fit_at, usable = partial(trainer.fit_at, source), trainer.usable_rank
             fit, process, certificate = search_rank(
                 fit_at, usable, self._subject, source, settings.tolerance, settings.max_rank
             )
@@ -70,7 +68,7 @@ class Fitting:
 
     def _calibrate(self) -> tuple[FittedModel, Fit]:
         """Fit nine tenths of the rows, scale the predictive noise to suit the last tenth, condition on these too."""
-        n = len(self.X)
+        n = self.rows.n_rows
         order, count = self.new_generator().permutation(n), round(_CALIBRATION_SHARE * n)
         if count < _FEWEST_CALIBRATION_ROWS:
             raise InvalidInputError(
@@ -80,16 +78,10 @@ class Fitting:
         held_out, learned = np.sort(order[:count]), np.sort(order[count:])
         fit, _ = self._train(SubsetSource(self.source, learned))
         model = self.model(fit.process)
-        (mean,), (variance,) = model.member_moments(self.X[held_out])
-        y = self.y[held_out].astype(np.float64)
+        aside = PickedRows(self.rows, held_out)
+        (mean,), (variance,) = model.member_moments(aside)
+        y = read_target(aside)
         model.process.noise_scale = noise_scale(y, mean, variance, model.noise_variance)
         more = SubsetSource(self.source, held_out)
         extended = model.extended(more, model.lower, model.upper, self.settings.engine)
         return self.model(extended.process), fit
-
-
-def input_range(rows: Rows) -> tuple[Array, Array]:
-    """Least and largest number of each column (D,), a hundredth of the range further out: files hold no data."""
-    lower, upper = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
-    margin = 0.01 * (upper - lower)
-    return lower - margin, upper + margin

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import nn
 
+from certgp.data.tables import FittedTable
 from certgp.errors import ModelFileError
 from certgp.estimators.base import ESTIMATORS, GPRegressor
-from certgp.estimators.naming import FittedTable
 from certgp.kernels import Kernel, kernel_from_description
 from certgp.methods import load_all, registered_name
 from certgp.models.description import build_model, describe_model

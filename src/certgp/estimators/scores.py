@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certgp.data import Rows, as_rows
+from certgp.data.rows import read_target
 from certgp.estimators import GPRegressor
 from certgp.gp.calibration import gaussian_nlpd
 
@@ -24,13 +26,14 @@ class Scores:
     nominal_coverage: float  # the share that was asked for
 
 
-def score(model: GPRegressor, X: ArrayLike, y: Array, coverage: float = 0.95) -> Scores:
-    """RMSE, NLPD and the share of y that central intervals of the given coverage hold."""
+def score(model: GPRegressor, X: ArrayLike | Rows, y: Array | None = None, coverage: float = 0.95) -> Scores:
+    """RMSE, NLPD and the share of y that central intervals of the given coverage hold; y may be part of ``Rows``."""
     lower, upper = model.predict_interval(X, coverage)
+    target = read_target(as_rows(X, y))
     return Scores(
-        rmse=rmse(np.asarray(model.predict(X)), y),
+        rmse=rmse(np.asarray(model.predict(X)), target),
         nlpd=model.nlpd(X, y),
-        coverage=float(np.mean((lower <= y) & (y <= upper))),
+        coverage=float(np.mean((lower <= target) & (target <= upper))),
         nominal_coverage=coverage,
     )
 

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import ArrayLike, NDArray
+import pyarrow as pa
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from certgp.checks import check_choice as check_choice
-from certgp.checks import check_count as check_count
-from certgp.checks import check_flag as check_flag
-from certgp.checks import check_fraction as check_fraction
-from certgp.checks import numbers as numbers
-from certgp.checks import one_number as one_number
+from certgp.data import Rows, Summary, as_rows
+from certgp.data.rows import is_frame
+from certgp.data.summary import checked_chunks
 from certgp.engines import Engine, LocalEngine
 from certgp.errors import ConstantDataWarning, ExtrapolationWarning, InvalidInputError, warn_user
-from certgp.estimators.columns import column_names, refuse_dates
 
-OBJECTIVES = ("marginal", "elbo")
-VARIANCES = ("dtc", "lowrank")
-DTYPES = {"float64": torch.float64, "float32": torch.float32, "mixed": torch.float64}  # of passes over all rows
-_DEFAULT_NOISE_RATIO = 0.1
 _FLOATS = [np.float64, np.float32]
 
 
@@ -43,116 +35,85 @@ def new_generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def checked_rows(
-    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, **options: Any
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """X (N, D) and y (N,) as scikit-learn validates them; float32 stays float32, so a memory map is not copied."""
-    refuse_dates(X, y)
-    try:
-        rows, target = validate_data(estimator, X, y, dtype=_FLOATS, y_numeric=True, **options)
-        if target.dtype.kind in "US":
-            target = target.astype(np.float64)
-    except ValueError as error:
-        raise _naming_the_words(error, X, y) from error
-    return rows, target
+def load_rows(estimator: BaseEstimator, X: Any, y: Any = None, *, reset: bool = True, least_rows: int = 1) -> Rows:
+    """Rows with a target from whatever the user gave, without a copy of it, after what scikit-learn checks: shapes,
+    lengths, number and names of columns, which are noted on the estimator or (``reset=False``) compared with the fit's.
+
+    Their numbers are not looked at: ``summarise``, ``check_finite`` and ``check_inputs`` do that in one pass.
+    """
+    required = {"y": None} if y is None and not isinstance(X, Rows) else {}
+    inputs = _check_structure(estimator, X, reset, least_rows, **required)
+    if isinstance(inputs, Rows):
+        if inputs.take(slice(0, 1))[1] is None:
+            raise InvalidInputError("the rows given as X hold no target y; give rows whose take() returns it")
+        return as_rows(inputs, y)
+    target = column_or_1d(y, warn=True)
+    check_consistent_length(inputs, target)
+    return as_rows(inputs, target)
 
 
-def checked_inputs(estimator: BaseEstimator, X: ArrayLike) -> NDArray[np.floating]:
-    """X (n, D) for a fitted estimator."""
-    refuse_dates(X)
-    try:
-        rows: NDArray[np.floating] = validate_data(estimator, X, dtype=_FLOATS, reset=False)
-    except ValueError as error:
-        raise _naming_the_words(error, X, None) from error
-    return rows
+def load_inputs(estimator: BaseEstimator, X: Any) -> Rows:
+    """Rows to predict with a fitted estimator; the same as ``load_rows`` but for the target."""
+    return as_rows(_check_structure(estimator, X, reset=False, least_rows=1))
 
 
-def _naming_the_words(error: ValueError, X: ArrayLike, y: ArrayLike | None) -> ValueError:
-    """'could not convert string to float' says what was found, not where: name the argument and the column."""
-    if "could not convert" not in str(error):
-        return error
-    if y is not None and not _is_numeric(np.asarray(y)):
-        return InvalidInputError(f"the target y holds words instead of numbers ({error}); encode it as numbers")
-    table = np.asarray(X)
-    wordy = [name for j, name in enumerate(column_names(X)) if not _is_numeric(table[:, j])]
-    return InvalidInputError(
-        f"column(s) {', '.join(wordy)} of X hold words instead of numbers ({error}); encode or drop them"
-    )
-
-
-def _is_numeric(values: NDArray[Any]) -> bool:
-    try:
-        values.astype(np.float64)
-    except (ValueError, TypeError):
-        return False
-    return True
-
-
-_LARGEST, _SMALLEST = 1e150, 1e-150  # their squares, which are variances, are still ordinary numbers
-
-
-def check_magnitudes(X: NDArray[np.floating], y: NDArray[np.floating], names: Sequence[str]) -> None:
-    """Refuse columns of X (N, D), or a target y (N,), whose variance no floating-point number can hold."""
-    for j, (least, most) in enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True)):
-        _check_magnitude(float(least), float(most), f"column {names[j] if names else j} of X")
-    _check_magnitude(float(y.min()), float(y.max()), "the target y")
-
-
-def _check_magnitude(least: float, most: float, what: str) -> None:
-    if max(-least, most) > _LARGEST:
-        raise InvalidInputError(f"{what} holds numbers too large to square ({max(-least, most):.1e}); rescale it")
-    if least < most and most - least < _SMALLEST:
-        raise InvalidInputError(f"{what} varies too little to square ({most - least:.1e}); rescale it")
+def _check_structure(estimator: BaseEstimator, X: Any, reset: bool, least_rows: int, **required: None) -> Any:
+    """X after scikit-learn's checks: as it was where a few rows show its structure, else the array they made of it."""
+    options = {"dtype": _FLOATS, "ensure_all_finite": False, "reset": reset, "ensure_min_samples": least_rows}
+    if isinstance(X, (list, tuple)):
+        with suppress(ValueError):  # ragged ones are for scikit-learn to refuse
+            X = np.asarray(X)
+    if isinstance(X, Rows):
+        rows, _ = X.take(slice(0, least_rows))
+        header = rows if X.names is None else pa.table(list(rows.T.copy()), names=list(X.names))
+    elif is_frame(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
+        as_rows(X).take(slice(0, least_rows))  # refuses words and dates by the names of their columns
+        header = X[:least_rows]
+    else:
+        return validate_data(estimator, X, **options, **required)
+    validate_data(estimator, header, **options, **required)
+    return X
 
 
 _MARGIN = 0.1  # of the range of a column, on either side
 
 
-def warn_about_extrapolation(
-    X: NDArray[np.floating],
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    names: Sequence[str],
-    returns_to_prior: bool,
-) -> None:
-    """Count the rows of X (n, D) that lie well outside the range [lower, upper] of the training inputs, and say where.
+def check_inputs(rows: Rows, lower: NDArray[np.float64], upper: NDArray[np.float64], returns_to_prior: bool) -> None:
+    """One pass over rows to predict: refuse NaN and infinity, count the rows that lie well outside the range
+    [lower, upper] of the training inputs, and say where.
 
     A column that never varied has no range and is ignored by the model.
     """
     margin = np.where(upper > lower, _MARGIN * (upper - lower), np.inf)
-    outside = (lower - margin > X) | (upper + margin < X)
-    count = int(outside.any(axis=1).sum())
+    count, columns = 0, np.zeros(rows.n_columns, dtype=bool)
+    for _, X, _ in checked_chunks(rows):
+        outside = (lower - margin > X) | (upper + margin < X)
+        count += int(outside.any(axis=1).sum())
+        columns |= outside.any(axis=0)
     if count:
-        columns = np.flatnonzero(outside.any(axis=0))
-        labels = [names[j] if names else str(j) for j in columns[:10]]
-        more = ", ..." if len(columns) > 10 else ""
-        there = (
-            "fall back towards the prior there" if returns_to_prior else "are extrapolations there and may be far off"
-        )
-        warn_user(
-            f"{count} of {len(X)} row(s) lie outside the range of the training inputs by more than a tenth of it, in "
-            f"column(s) {', '.join(labels)}{more}; predictions {there}",
-            ExtrapolationWarning,
-        )
+        names = [label for label, holds in zip(rows.labels, columns, strict=True) if holds]
+        warn_user(ExtrapolationWarning.of(count, rows.n_rows, names, returns_to_prior))
 
 
-def warn_about_constants(X: NDArray[np.floating], y: NDArray[np.floating], names: Sequence[str], centred: bool) -> None:
+def warn_about_constants(summary: Summary, centred: bool) -> None:
     """Say which columns, or that the target, do not vary."""
-    constant = np.flatnonzero([bool((X[:, j] == X[0, j]).all()) for j in range(X.shape[1])])
-    if len(constant):
-        labels = [names[j] if names else str(j) for j in constant[:10]]
-        more = ", ..." if len(constant) > 10 else ""
+    same = summary.inputs.least == summary.inputs.largest
+    constant = [label for label, holds in zip(summary.labels, same, strict=True) if holds]
+    if constant:
+        labels = ", ".join(constant[:10]) + (", ..." if len(constant) > 10 else "")
         warn_user(
-            f"column(s) {', '.join(labels)}{more} of X do not vary and carry no information; they are ignored",
-            ConstantDataWarning,
+            f"column(s) {labels} of X do not vary and carry no information; they are ignored", ConstantDataWarning
         )
-    if bool((y == y[0]).all()):
-        promise = f"; every prediction will be {y[0]:g}" if centred else f" (it is always {y[0]:g})"
+    if summary.target is not None and summary.target_is_constant:
+        value = summary.target.least[0]
+        promise = f"; every prediction will be {value:g}" if centred else f" (it is always {value:g})"
         warn_user(f"the target y does not vary{promise}", ConstantDataWarning)
 
 
-def check_row_pair(rows: object) -> tuple[ArrayLike, ArrayLike]:
-    """The pair (X, y) that ``certify(rows=...)`` takes."""
+def check_row_pair(rows: object) -> tuple[Any, Any]:
+    """The training rows that ``certify(rows=...)`` takes: a pair (X, y), or rows that hold their target."""
+    if isinstance(rows, Rows):
+        return rows, None
     if not isinstance(rows, (tuple, list)) or len(rows) != 2:
         shape = getattr(rows, "shape", None)
         found = type(rows).__name__ + ("" if shape is None else f" of shape {tuple(shape)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from certgp.data import RowSource, Standardiser
+from certgp.data import Rows, RowSource, Standardiser
 from certgp.engines import Engine, fold_feature_statistics
 from certgp.engines.local import default_chunk_rows
 from certgp.gp import Box, ExactProcess, GaussianProcess, LowRankProcess, MixtureProcess, mixture_moments
@@ -21,7 +20,6 @@ from certgp.guarantees import Certificate
 from certgp.kernels import Kernel
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.floating]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +32,7 @@ class FittedModel:
     upper: Array  # (D,) largest
     in_float64: bool = True  # were the statistics folded in float64, so that certificates cover their rounding?
     certificate: Certificate | None = None  # the tightest statement about the training rows so far
-    rows: tuple[Rows, Rows] | None = None  # X (N, D) and y (N,) of the fit; neither saved nor copied
+    rows: Rows | None = None  # of the fit, in the user's units; neither saved nor copied
 
     def __post_init__(self) -> None:
         """Tell the processes the range of the training inputs."""
@@ -76,16 +74,17 @@ class FittedModel:
         """What to add to a log density of all standardised targets to have it in the units of y."""
         return -self.process.n_rows * math.log(self.standardiser.y_scale)
 
-    def tensor(self, X: Rows) -> Tensor:
+    def tensor(self, X: NDArray[np.floating]) -> Tensor:
         """Rows (n, D) in the user's units, standardised."""
         return torch.from_numpy(self.standardiser.inputs(X))
 
-    def member_moments(self, X: Rows) -> tuple[Array, Array]:
+    def member_moments(self, rows: Rows) -> tuple[Array, Array]:
         """Latent means and variances of the mixture's members, each (m, n), in the user's units, chunk by chunk."""
-        members = self.process.members
-        means, variances = np.empty((len(members), len(X))), np.empty((len(members), len(X)))
-        for part in _slices(len(X), default_chunk_rows(self.process.rank)):
-            inputs = self.tensor(X[part])
+        members, start = self.process.members, 0
+        means, variances = np.empty((len(members), rows.n_rows)), np.empty((len(members), rows.n_rows))
+        for X, _ in rows.chunks(default_chunk_rows(self.process.rank)):
+            inputs, part = self.tensor(X), slice(start, start + len(X))
+            start += len(X)
             for i, member in enumerate(members):
                 mean, variance = member.moments(inputs)
                 means[i, part], variances[i, part] = mean.numpy(), variance.numpy()
@@ -96,20 +95,20 @@ class FittedModel:
         noise = np.array([[member.predictive_noise] for member in self.process.members])
         return self.standardiser.variance_to_user(noise)
 
-    def mean_and_covariance(self, X: Rows, include_noise: bool) -> tuple[Array, Array]:
+    def mean_and_covariance(self, rows: Rows, include_noise: bool) -> tuple[Array, Array]:
         """Mean (n,) and joint covariance (n, n) in the user's units."""
-        check_dense(len(X), "Ask for return_std=True or predict fewer rows at a time.")
-        covariance = self.process.covariance(self.tensor(X))
+        check_dense(rows.n_rows, "Ask for return_std=True or predict fewer rows at a time.")
+        covariance = self.process.covariance(self.tensor(rows.take(slice(None))[0]))
         covariance = 0.5 * (covariance + covariance.mT)  # products may differ from their transpose
         if include_noise:
             covariance.diagonal().add_(self.process.predictive_noise)
-        mean, _ = mixture_moments(*self.member_moments(X))
+        mean, _ = mixture_moments(*self.member_moments(rows))
         return mean, self.standardiser.variance_to_user(covariance.numpy())
 
-    def sample(self, X: Rows, count: int, generator: torch.Generator, include_noise: bool) -> Array:
+    def sample(self, rows: Rows, count: int, generator: torch.Generator, include_noise: bool) -> Array:
         """Joint draws (n, count) in the units of y."""
         draw = self.process.sample_observations if include_noise else self.process.sample
-        return self.standardiser.mean_to_user(draw(self.tensor(X), count, generator).numpy())
+        return self.standardiser.mean_to_user(draw(self.tensor(rows.take(slice(None))[0]), count, generator).numpy())
 
     def linear_map(self) -> Array | None:
         """W (D, d) where the kernel acts on (x - mean) W, in the units of X; None without a projection."""
@@ -138,7 +137,3 @@ def _extend(process: GaussianProcess, more: RowSource, engine: Engine) -> Gaussi
     if isinstance(process, LowRankProcess):
         return process.updated(fold_feature_statistics(process.model, more, engine))
     raise TypeError(f"a {type(process).__name__} cannot be extended")
-
-
-def _slices(n: int, size: int) -> Iterator[slice]:
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))

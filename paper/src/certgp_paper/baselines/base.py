@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from certgp.checks import check_fraction
-from certgp.data import Standardiser
+from certgp.data import Standardiser, as_rows, summarise
 from certgp.gp import mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.training import History
 from certgp.training.mini_batch.steps import rate_factor
@@ -42,7 +42,7 @@ class Baseline(RegressorMixin, BaseEstimator, ABC):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from rows X (N, D) and y (N,)."""
         rows, target = checked_rows(self, X, y)
-        self._standardiser = Standardiser.fit(rows, target)
+        self._standardiser = Standardiser.of(summarise(as_rows(rows, target)))
         inputs, outputs = self._standardiser.inputs(rows), self._standardiser.target(target)
         seed = int(generator(self.random_state).integers(2**31))
         with _seeded(seed):

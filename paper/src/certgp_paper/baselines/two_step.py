@@ -23,7 +23,16 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from certgp.checks import check_choice, check_count, check_fraction
-from certgp.data import ArraySource, Chunk, ChunkSource, RowSource, Standardiser, SubsetSource
+from certgp.data import (
+    Chunk,
+    ChunkSource,
+    RowSource,
+    StandardisedRows,
+    Standardiser,
+    SubsetSource,
+    as_rows,
+    summarise,
+)
 from certgp.features import FeatureMap, FourierMap, MercerMap
 from certgp.features.spectral import iid_design
 from certgp.gp import Box, LowRankModel
@@ -34,7 +43,7 @@ from certgp.training.mini_batch.evidence import JointModel, finish
 from certgp.training.mini_batch.squared_error import Regression, SquaredErrorTask
 from certgp.training.mini_batch.steps import MinibatchSettings, train_minibatches
 from certgp.transforms import Network, TanhNetwork
-from certgp_paper.baselines.base import Baseline, checked_inputs, checked_rows, generator
+from certgp_paper.baselines.base import Baseline, checked_inputs, checked_rows
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -169,11 +178,11 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         check_count("max_iter", self.max_iter)
         check_count("batch_size", self.batch_size, least=2)
         rows, target = checked_rows(self, X, y)
-        self._standardiser = Standardiser.fit(rows, target)
+        self._standardiser = Standardiser.of(summarise(as_rows(rows, target)))
         rng = generator(self.random_state)
         seed, order = int(rng.integers(2**31)), rng.permutation(len(rows))
         held_out, learned = np.split(order, [round(_HELD_OUT * len(rows))])
-        source = ArraySource(rows, target, self._standardiser, torch.float32)
+        source = StandardisedRows(as_rows(rows, target), self._standardiser, torch.float32)
         start = torch.Generator().manual_seed(seed)
         network = TanhNetwork([rows.shape[1], *self.hidden, 1], start).float()
         self._module = Regression(network, 1, start)

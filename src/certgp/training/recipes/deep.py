@@ -57,7 +57,7 @@ class DeepTrainer(Trainer):
     def fit_automatically(self, source: RowSource, search: Callable[[Trainer], Fit]) -> Fit:
         """The network trained at the default rank; with it held, the smallest rank that meets the tolerance."""
         (only,) = self._member_fits(source)
-        rank = self.usable_rank(source, min(self.recipe.default_rank, self.settings.max_rank))
+        rank = self.usable_rank(min(self.recipe.default_rank, self.settings.max_rank))
         module, outcome = only.train(rank)
         found = search(_HeadTrainer(only, module, outcome, self.group))
         only.remove_checkpoint()

@@ -88,7 +88,7 @@ class Race(Trainer):
             outcome = winner.trainer.train(plan, source, winner.outcome, log)
         return Fit(winner.trainer.condition(plan, source), outcome, result.trials, winner.name, result.choice)
 
-    def usable_rank(self, source: RowSource, rank: object) -> int:
+    def usable_rank(self, rank: object) -> int:
         """The rank asked for; each method looks at the rows for itself."""
         return check_rank(rank)
 
@@ -126,7 +126,7 @@ class Race(Trainer):
         """
         rng = self.settings.new_generator()
         rows, learned = self._split_rows(source, rng)
-        ranks = {name: each.trainer.usable_rank(source, rank) for name, each in self._entries.items()}
+        ranks = {name: each.trainer.usable_rank(rank) for name, each in self._entries.items()}
         field = [self._enter(name, ranks[name], learned, rows, rng, log) for name in self._entries]
         finalists = field
         latest = {contender.name: contender for contender in field}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from certgp.checks import check_choice, check_count, check_positive, check_positives
 from certgp.data import Chunk, ChunkSource, Standardiser
+from certgp.data.summary import DISTINCT_LIMIT
 from certgp.engines import Engine, LocalEngine
 from certgp.errors import InvalidInputError
 from certgp.kernels import Kernel, kernel_from_name
@@ -43,6 +44,7 @@ class Settings:
     standardiser: Standardiser
     new_generator: Callable[[], np.random.Generator]  # from its beginning at every call
     checkpoint: FitCheckpoint | None = None
+    distinct_rows: int = DISTINCT_LIMIT  # of the rows to fit, counted up to that limit
     rank: int | Literal["auto"] = 0
     tolerance: float = 1e-3
     max_rank: int = 1_000
@@ -76,7 +78,13 @@ class Settings:
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Settings:
         """With those of an estimator's parameters that recipes share."""
-        shared = {field.name for field in fields(self)} - {"standardiser", "new_generator", "checkpoint", "engine"}
+        shared = {field.name for field in fields(self)} - {
+            "standardiser",
+            "new_generator",
+            "checkpoint",
+            "distinct_rows",
+            "engine",
+        }
         return replace(self, **{name: value for name, value in parameters.items() if name in shared})
 
     def for_contestant(self, name: str) -> Settings:

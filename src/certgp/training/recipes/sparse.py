@@ -49,9 +49,9 @@ class SparseRecipe(Recipe):
             )
         one_number("jitter", self.jitter, "lie in [0, 1)", lambda x: 0.0 <= x < 1.0)
 
-    def usable_rank(self, settings: Settings, n_columns: int) -> int | None:
+    def usable_rank(self, settings: Settings) -> int | None:
         """Given inducing points decide the rank themselves."""
-        return None if isinstance(self.inducing, str) else len(self._given_points(settings, n_columns))
+        return None if isinstance(self.inducing, str) else len(self._given_points(settings))
 
     def plan(self, settings: Settings, source: RowSource, rows: TrialRows, rank: int, rng: np.random.Generator) -> Plan:
         max_iter = settings.max_iter
@@ -94,7 +94,7 @@ class SparseRecipe(Recipe):
     ) -> dict[str, torch.Tensor]:
         """By name, the inducing points from which a fit may start."""
         if not isinstance(self.inducing, str):
-            return {"given": self._given_points(settings, source.n_columns)}
+            return {"given": self._given_points(settings)}
         sample = source.sample(max(_INITIAL_ROWS, rank), rng)
         both = self.inducing == "greedy" and settings.optimize and self.learn_inducing
         if not both:
@@ -103,7 +103,8 @@ class SparseRecipe(Recipe):
         methods = {"greedy": "greedy", "kmeans": "kmeans"} | {f"kmeans {i}": "kmeans" for i in range(2, draws + 1)}
         return {name: inducing_points(method, kernel, sample.X, rank, rng) for name, method in methods.items()}
 
-    def _given_points(self, settings: Settings, n_columns: int) -> torch.Tensor:
+    def _given_points(self, settings: Settings) -> torch.Tensor:
+        n_columns = len(settings.standardiser.x_scale)
         wanted = f"be one of {', '.join(INDUCING_METHODS)} or a finite array of shape (r, {n_columns})"
         points = numbers("inducing", self.inducing, wanted)
         if points.ndim != 2 or points.shape[1] != n_columns or len(points) == 0:

@@ -64,7 +64,7 @@ class Recipe(ABC):
         """Refuse parameters that cannot work, before any data are looked at."""
         return
 
-    def usable_rank(self, settings: Settings, n_columns: int) -> int | None:
+    def usable_rank(self, settings: Settings) -> int | None:
         """The rank, where something else than the parameter decides it."""
         return None
 
@@ -83,9 +83,9 @@ class StagedTrainer(Trainer):
         self.group = recipe.group
         self._unfinished: Callable[[], LowRankProcess] | None = None
 
-    def usable_rank(self, source: RowSource, rank: object) -> int:
-        decided = self.recipe.usable_rank(self.settings, source.n_columns)
-        return super().usable_rank(source, rank) if decided is None else decided
+    def usable_rank(self, rank: object) -> int:
+        decided = self.recipe.usable_rank(self.settings)
+        return super().usable_rank(rank) if decided is None else decided
 
     def fit_at(self, source: RowSource, rank: int) -> Fit:
         rng = self.settings.new_generator()

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from certgp.checks import check_rank
-from certgp.data import RowSource, count_distinct_rows
+from certgp.data import RowSource
+from certgp.data.summary import DISTINCT_LIMIT
 from certgp.errors import InvalidInputError, RankWarning, warn_user
 from certgp.gp import GaussianProcess, LowRankProcess
 from certgp.training.full_batch.trials import Trial
@@ -54,22 +55,23 @@ class Trainer(ABC):
 
     def fit(self, source: RowSource, rank: int) -> Fit:
         """Train at the rank asked for, as far as these rows can carry it."""
-        return self.fit_at(source, self.usable_rank(source, rank))
+        return self.fit_at(source, self.usable_rank(rank))
 
     def fit_automatically(self, source: RowSource, search: Callable[[Trainer], Fit]) -> Fit:
         """Let ``search`` find the rank by calling ``fit_at`` of what it is given."""
         return search(self)
 
-    def usable_rank(self, source: RowSource, rank: object) -> int:
+    def usable_rank(self, rank: object) -> int:
         """The rank asked for, or the number of distinct rows where that is smaller, as a multiple of ``group``."""
         wanted, group = check_rank(rank), self.group
         if wanted < group:
             raise InvalidInputError(
                 f"rank must be at least {group} for features that come in groups of {group}, found {wanted}"
             )
-        distinct = count_distinct_rows(source, wanted) if self.settings.cap_rank else wanted
-        usable = max(group, min(wanted, distinct) // group * group)
-        if distinct < wanted:
+        distinct = self.settings.distinct_rows
+        capped = self.settings.cap_rank and distinct < min(wanted, DISTINCT_LIMIT)
+        usable = max(group, (distinct if capped else wanted) // group * group)
+        if capped:
             warn_user(
                 f"rank={wanted} is more than the {distinct} distinct row(s) of X; rank {usable} is used", RankWarning
             )

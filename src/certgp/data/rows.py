@@ -1,0 +1,215 @@
+"""Rows in the user's units: from arrays, memory maps and frames, or from a class of the user's own."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certgp.data.columns import FLOATS, TARGET, Numbers, as_numbers, columns_hold, dates_error, is_date_type
+from certgp.errors import InvalidInputError
+
+Positions = slice | NDArray[np.int64]
+_FRAMES = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"))
+_FLOAT32_NAMES = ("float32", "float")  # "float" is Arrow's word
+
+
+class Rows(ABC):
+    """Rows of inputs, with or without a target, that can be read again and again.
+
+    ``fit``, ``predict`` and all other methods that take X also take an object of this class. To fit rows that are
+    neither an array nor a frame, derive a class from it: ``n_rows``, ``n_columns`` and ``take`` are enough.
+    """
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """Number of input columns."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the input columns, where they have any."""
+        return None
+
+    @abstractmethod
+    def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
+        """X (n, D) and y (n,) at these positions: a slice, or row numbers in any order. y is None without a target."""
+
+    def chunks(self, rows: int) -> Iterator[tuple[Numbers, Numbers | None]]:
+        """All rows in order, at most ``rows`` at a time."""
+        for start in range(0, self.n_rows, rows):
+            yield self.take(slice(start, min(start + rows, self.n_rows)))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What messages call the columns: their names, or else their numbers."""
+        return self.names or tuple(map(str, range(self.n_columns)))
+
+
+class ArrayRows(Rows):
+    """Rows of an array or a memory map, which is not copied; other types than floats are converted as they are read."""
+
+    def __init__(self, X: NDArray[Any], y: Any = None, names: Sequence[str] | None = None) -> None:
+        if X.ndim != 2:
+            raise InvalidInputError(f"X must have rows and columns (N, D), found an array of shape {X.shape}")
+        if names is not None and len(names) != X.shape[1]:
+            raise InvalidInputError(f"names has {len(names)} entries but X has {X.shape[1]} columns; give one each")
+        self._X, self._y = X, _target(y, len(X))
+        self._names = None if names is None else tuple(names)
+        if is_date_type(X.dtype):
+            raise dates_error(columns_hold(self.labels))
+
+    @property
+    def n_rows(self) -> int:
+        return int(self._X.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        return int(self._X.shape[1])
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return self._names
+
+    def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
+        X, y = self._X[positions], None if self._y is None else self._y[positions]
+        if X.dtype.kind in "fiub":
+            return X if X.dtype in FLOATS else X.astype(np.float64), y
+        numbers, converted = _row_numbers(self.n_rows, positions), np.empty(X.shape)
+        for j, label in enumerate(self.labels):
+            converted[:, j] = as_numbers(X[:, j], columns_hold([label]), numbers)
+        return converted, y
+
+
+class FrameRows(Rows):
+    """Rows of a pandas or polars frame or an Arrow table; only the rows that are read are converted."""
+
+    def __init__(self, frame: Any, y: Any = None) -> None:
+        self._frame, self._y = frame, _target(y, len(frame))
+        arrow = is_from(frame, "pyarrow", "Table")
+        names, types = (frame.column_names, frame.schema.types) if arrow else (frame.columns, frame.dtypes)
+        self._n_columns = len(names)
+        self._names = tuple(names) if all(isinstance(name, str) for name in names) else None
+        dated = [name for name, kind in zip(self.labels, types, strict=True) if is_date_type(kind)]
+        if dated:
+            raise dates_error(columns_hold(dated))
+        self._dtype = np.float32 if all(str(kind).lower() in _FLOAT32_NAMES for kind in types) else np.float64
+
+    @property
+    def n_rows(self) -> int:
+        return len(self._frame)
+
+    @property
+    def n_columns(self) -> int:
+        return self._n_columns
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return self._names
+
+    def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
+        some, numbers = _pick(self._frame, positions), _row_numbers(self.n_rows, positions)
+        X = np.empty((len(some), self.n_columns), dtype=self._dtype)
+        for j, label in enumerate(self.labels):
+            X[:, j] = as_numbers(_column(some, j), columns_hold([label]), numbers)
+        return X, None if self._y is None else self._y[positions]
+
+
+class PickedRows(Rows):
+    """Some rows of others, by their positions in them; nothing is copied before it is read."""
+
+    def __init__(self, rows: Rows, positions: NDArray[np.int64]) -> None:
+        self._rows, self._positions = rows, positions
+
+    @property
+    def n_rows(self) -> int:
+        return len(self._positions)
+
+    @property
+    def n_columns(self) -> int:
+        return self._rows.n_columns
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return self._rows.names
+
+    def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
+        return self._rows.take(self._positions[positions])
+
+
+def as_rows(X: Any, y: Any = None) -> Rows:
+    """Rows of whatever holds them: an array, a memory map, a list, a pandas or polars frame, an Arrow table.
+
+    y (N,) may be an array, a list or a series. A ``Rows`` object is returned as it is; it holds its own target, so y
+    must then be None.
+    """
+    if isinstance(X, Rows):
+        if y is not None:
+            raise InvalidInputError("X is a Rows object, which holds its target itself; leave y out")
+        return X
+    if is_frame(X):
+        return FrameRows(X, y)
+    return ArrayRows(np.asarray(X), y)  # of a memory map: a view of it
+
+
+def read_target(rows: Rows, chunk_rows: int = 65_536) -> NDArray[np.float64]:
+    """y (N,) of all rows in float64."""
+    parts = [y for _, y in rows.chunks(chunk_rows) if y is not None]
+    if not parts:
+        raise InvalidInputError("the rows hold no target y; give y, or rows whose take() returns it")
+    return np.concatenate(parts, dtype=np.float64)
+
+
+def is_frame(X: Any) -> bool:
+    """Is this a frame that can be read in chunks?"""
+    return any(is_from(X, *kind) for kind in _FRAMES)
+
+
+def is_from(value: Any, library: str, name: str) -> bool:
+    """Is this an object of a class of another library? Only one that was imported can have made it."""
+    module = sys.modules.get(library)
+    return module is not None and isinstance(value, getattr(module, name))
+
+
+def _target(y: Any, n_rows: int) -> Numbers | None:
+    """y (N,) as an array of floats."""
+    if y is None:
+        return None
+    values = np.asarray(y).reshape(-1)
+    values = as_numbers(values, TARGET, range(len(values)))
+    if len(values) != n_rows:
+        raise InvalidInputError(f"X has {n_rows} rows but y has {len(values)} values; give one y per row")
+    return values
+
+
+def _pick(frame: Any, positions: Positions) -> Any:
+    """Some rows of a frame; those of a slice are not copied."""
+    if is_from(frame, "pandas", "DataFrame"):
+        return frame.iloc[positions]
+    by_number = is_from(frame, "pyarrow", "Table") and not isinstance(positions, slice)
+    return frame.take(positions) if by_number else frame[positions]
+
+
+def _column(frame: Any, j: int) -> NDArray[Any]:
+    """One column of a frame as an array of any type; missing numbers are NaN."""
+    if not is_from(frame, "pandas", "DataFrame"):
+        column = frame.column(j) if is_from(frame, "pyarrow", "Table") else frame.to_series(j)
+        return np.asarray(column.to_numpy())
+    series = frame.iloc[:, j]
+    if isinstance(series.dtype, np.dtype) or series.dtype.kind not in "fiub":
+        return np.asarray(series.to_numpy())
+    return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))  # nullable and Arrow-backed columns
+
+
+def _row_numbers(n_rows: int, positions: Positions) -> Iterable[int]:
+    """What messages call the rows at these positions."""
+    return range(n_rows)[positions] if isinstance(positions, slice) else positions

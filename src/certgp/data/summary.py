@@ -1,0 +1,195 @@
+"""All that a fit must know of its rows beforehand, from one pass over them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certgp.data.columns import Numbers
+from certgp.data.rows import Rows
+from certgp.errors import InvalidInputError
+
+Array = NDArray[np.float64]
+BLOCK_ROWS = 65_536
+DISTINCT_LIMIT = 20_000
+_DIGEST_ROWS = 1_000
+_HASHED_ROWS = 4_096
+_LARGEST, _SMALLEST = 1e150, 1e-150  # their squares, which are variances, are still ordinary numbers
+_ROUNDING = 1e-12  # a column that varies by less, relative to its mean, does not vary
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Of each column: mean, population standard deviation, least and largest number, all (D,)."""
+
+    mean: Array
+    scale: Array  # zero where the column is constant up to rounding
+    least: Array
+    largest: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What one pass over rows found."""
+
+    n_rows: int
+    labels: tuple[str, ...]  # of the columns, for messages
+    inputs: Moments
+    target: Moments | None  # of a single column
+    distinct_rows: int  # counted up to a limit
+    digest: str  # of shape, type and a thousand rows: tells whether a checkpoint belongs to these rows
+
+    @property
+    def target_is_constant(self) -> bool:
+        """Does y never vary?"""
+        return self.target is not None and bool(self.target.least[0] == self.target.largest[0])
+
+    def range(self) -> tuple[Array, Array]:
+        """Ends of each column's range (D,), a hundredth of it further out: a model that keeps them holds no data."""
+        margin = 0.01 * (self.inputs.largest - self.inputs.least)
+        return self.inputs.least - margin, self.inputs.largest + margin
+
+
+def summarise(rows: Rows, distinct_limit: int = DISTINCT_LIMIT) -> Summary:
+    """One pass over all rows; numbers that no model can use are refused by argument, row and column.
+
+    Distinct rows are counted up to ``distinct_limit``, which they reach after as many rows where most are distinct.
+    """
+    inputs = _RunningMoments([f"column {label} of X" for label in rows.labels])
+    target = _RunningMoments(["the target y"])
+    distinct, spread = _DistinctRows(distinct_limit), _SpreadRows(rows.n_rows)
+    for start, X, y in checked_chunks(rows):
+        inputs.add(X)
+        if y is not None:
+            target.add(y[:, None])
+        distinct.add(X)
+        spread.add(start, X, y)
+    of_target = target.result() if target.n else None
+    return Summary(rows.n_rows, rows.labels, inputs.result(), of_target, distinct.count, spread.digest(rows.n_columns))
+
+
+def check_finite(rows: Rows) -> None:
+    """Refuse rows that hold NaN or infinity; they are read once."""
+    for _ in checked_chunks(rows):
+        pass
+
+
+def checked_chunks(rows: Rows) -> Iterator[tuple[int, Numbers, Numbers | None]]:
+    """Number of the first row, X (n, D) and y (n,) of chunks whose shape and numbers are in order."""
+    start = 0
+    for X, y in rows.chunks(BLOCK_ROWS):
+        count = min(BLOCK_ROWS, rows.n_rows - start)
+        if X.shape != (count, rows.n_columns) or (y is not None and y.shape != (count,)):
+            raise InvalidInputError(
+                f"{type(rows).__name__}.take gave X {X.shape} and y {None if y is None else y.shape} for {count} rows "
+                f"from {start} on; expected X {(count, rows.n_columns)} and y {(count,)} or None"
+            )
+        _check_finite(X, "X", start, rows.labels)
+        if y is not None:
+            _check_finite(y[:, None], "y", start, None)
+        yield start, X, y
+        start += count
+
+
+def _check_finite(values: Numbers, argument: str, start: int, labels: tuple[str, ...] | None) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # one number to look at; a sum of finite ones may overflow, hence the second look
+            return
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        found = "NaN" if np.isnan(values[row, column]) else "infinity"
+        where = "" if labels is None else f", column {labels[column]}"
+        raise InvalidInputError(
+            f"Input {argument} contains {found} in row {start + row} (counted from 0){where}; fill such values in, or "
+            "leave these rows out"
+        )
+
+
+class _RunningMoments:
+    """Moments of the columns of blocks, merged as in Chan, Golub and LeVeque (1983), Updating formulae ..., eq. 1.5.
+
+    With d = m_b - m_a:  m = m_a + d n_b / n,  S = S_a + S_b + d^2 n_a n_b / n, where S is the sum of centred squares.
+    """
+
+    def __init__(self, columns: list[str]) -> None:
+        self._columns = columns
+        self.n = 0
+        self._mean = self._squares = np.zeros(len(columns))
+        self._least, self._largest = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
+
+    def add(self, X: Numbers) -> None:
+        """Take in a block (n, D)."""
+        n = len(X)
+        self._least = np.minimum(self._least, X.min(axis=0))
+        self._largest = np.maximum(self._largest, X.max(axis=0))
+        self._check_size()
+        mean = X.sum(axis=0, dtype=np.float64) / n
+        centred = X - mean
+        squares = np.square(centred, out=centred).sum(axis=0)
+        if self.n == 0:
+            self._mean, self._squares = mean, squares
+        else:
+            gap, total = mean - self._mean, self.n + n
+            self._mean = self._mean + gap * (n / total)
+            self._squares = self._squares + squares + np.square(gap) * (self.n * n / total)
+        self.n += n
+
+    def result(self) -> Moments:
+        """The moments of all blocks."""
+        scale = np.sqrt(self._squares / max(self.n, 1))
+        scale = np.where(scale > _ROUNDING * np.abs(self._mean), scale, 0.0)
+        spread = self._largest - self._least
+        for j in np.flatnonzero((spread > 0) & (spread < _SMALLEST)):
+            raise InvalidInputError(f"{self._columns[j]} varies too little to square ({spread[j]:.1e}); rescale it")
+        return Moments(self._mean, scale, self._least, self._largest)
+
+    def _check_size(self) -> None:
+        size = np.maximum(-self._least, self._largest)
+        for j in np.flatnonzero(size > _LARGEST):
+            raise InvalidInputError(f"{self._columns[j]} holds numbers too large to square ({size[j]:.1e}); rescale it")
+
+
+class _DistinctRows:
+    """Counts distinct rows up to a limit."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._seen: set[bytes] = set()
+
+    @property
+    def count(self) -> int:
+        return min(len(self._seen), self._limit)
+
+    def add(self, X: Numbers) -> None:
+        for start in range(0, len(X), _HASHED_ROWS):
+            if len(self._seen) >= self._limit:
+                return
+            block = np.ascontiguousarray(X[start : start + _HASHED_ROWS]) + 0.0  # -0.0 equals 0.0
+            self._seen.update(block.view(f"V{block.itemsize * block.shape[1]}").ravel().tolist())
+
+
+class _SpreadRows:
+    """Rows spread evenly over all, and their digest."""
+
+    def __init__(self, n_rows: int) -> None:
+        self._n_rows = n_rows
+        self._wanted = np.linspace(0, n_rows - 1, min(n_rows, _DIGEST_ROWS)).astype(np.int64)
+        self._dtype = ""
+        self._inputs, self._targets = hashlib.sha256(), hashlib.sha256()
+
+    def add(self, start: int, X: Numbers, y: Numbers | None) -> None:
+        first, last = np.searchsorted(self._wanted, [start, start + len(X)])
+        here = self._wanted[first:last] - start
+        self._dtype = str(X.dtype)
+        self._inputs.update(np.ascontiguousarray(X[here]).tobytes())
+        if y is not None:
+            self._targets.update(np.ascontiguousarray(y[here]).tobytes())
+
+    def digest(self, n_columns: int) -> str:
+        layout = repr((self._n_rows, n_columns, self._dtype)).encode()
+        return hashlib.sha256(layout + self._inputs.digest() + self._targets.digest()).hexdigest()
