@@ -43,7 +43,7 @@ from certgp.training.mini_batch.evidence import JointModel, finish
 from certgp.training.mini_batch.squared_error import Regression, SquaredErrorTask
 from certgp.training.mini_batch.steps import MinibatchSettings, train_minibatches
 from certgp.transforms import Network, TanhNetwork
-from certgp_paper.baselines.base import Baseline, checked_inputs, checked_rows
+from certgp_paper.baselines.base import Baseline, checked_inputs, checked_rows, generator
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
