@@ -3,8 +3,9 @@
     CERTGP_DATA=... python benchmarks/references.py --data elevators protein --models mercer sparse --ranks 200 800
 
 The kernel and the transform are those of a short fit (rank 50, 40 iterations; split 0). Both maps are chosen on 4,000
-training rows and judged by 4,000 others (half of the rows each where there are fewer), without inducing points on single far-out rows. ``half_width`` is what a
-reference that leaves so much of every row would add to and take from the divergence, per row: gap sf2 / (2 s2).
+training rows (half of them where there are fewer) and judged by as many others, without inducing points on single
+far-out rows. ``half_width`` is what a reference that leaves so much of every row would add to and take from the
+divergence, per row: gap sf2 / (2 s2).
 """
 
 from __future__ import annotations
