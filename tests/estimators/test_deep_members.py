@@ -112,7 +112,8 @@ def test_who_is_trained_where(together, monkeypatch):
     monkeypatch.setattr(deep, "_STARTING_SECONDS", 3.0)
     model(**short).fit(X, Y)
     assert asked == [2]
-    assert trainer(DeepMercerGP())._seconds(15_000, 18) == pytest.approx(17.0, abs=1.0)  # elevators: 15 (docs/deep.md)
+    # elevators takes 15 s (docs/benchmarks.md, Deep models)
+    assert trainer(DeepMercerGP())._seconds(15_000, 18) == pytest.approx(17.0, abs=1.0)
     assert trainer(DeepMercerGP(network=nn.Linear(18, 1)))._seconds(15_000, 18) < 3.0
 
 

@@ -23,14 +23,14 @@ from certgp.errors import InvalidInputError
 T = TypeVar("T", bound=Summable)
 Item = TypeVar("Item")
 _CHUNK_NUMBERS = 2**20  # of a chunk of features (8 MiB in float64), where that is not too few rows
-_CHUNK_ROWS = 8192  # below this, the cost of starting small operations shows (measured: docs/benchmarks.md) ...
+_CHUNK_ROWS = 8192  # below this, the cost of starting small operations shows (docs/decisions/0010, 0011) ...
 _MOST_NUMBERS = 2**22  # ... but a chunk stays below 32 MiB, above which allocators return memory to the system
 
 _SMALL = 512
 
 
 def default_chunk_rows(rank: int) -> int:
-    """Rows per chunk of features (rows, rank): between 1024 and 65536, chosen by measurement."""
+    """Rows per chunk of features (rows, rank): between 1024 and 65536 (docs/decisions/0011)."""
     rows = max(_CHUNK_NUMBERS // max(rank, 1), min(_CHUNK_ROWS, _MOST_NUMBERS // max(rank, 1)))
     return int(min(max(rows, 1024), 65_536))
 
@@ -119,7 +119,7 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork
 def one_thread_below(size: int, most: int = _SMALL) -> Iterator[None]:
     """A single thread for what is too small to be shared out: algebra on r x r matrices, batches of a few hundred rows.
 
-    Measured: a deep fit on protein took 69 s on two threads and 47 s on one.
+    Threads that meet after each such operation cost more than they save (docs/decisions/0011, 0017).
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1 if size <= most else threads)

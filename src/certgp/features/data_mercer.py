@@ -38,8 +38,8 @@ def tuned_input_scale(kernel: Kernel, inputs: Tensor, rank: int, trim: float = 0
     """Input scales (d,) that lower the trace gap of ``rank`` eigenfunctions on these inputs (n, d), but for a share
     ``trim`` of far-out rows.
 
-    One common factor of the standard deviations, on a grid of seven and then on a finer one; a factor per dimension
-    gained little more (docs/guarantees.md).
+    One common factor of the standard deviations, on a grid of seven and then on a finer one. Why not one per dimension:
+    docs/decisions/0020.
     """
     spread = inputs.std(0, correction=0)
     spread = torch.where(spread > 0, spread, 1.0)

@@ -2,7 +2,7 @@
 
 Eigenfunctions of the Gaussian kernel cost little and leave less and less of every row, but their number grows fast with
 the dimension. Inducing points chosen greedily from the rows follow the rows wherever they lie, and leave no less than
-their jitter. Which of the two is better is a matter of the data (docs/guarantees.md), so both are built and compared.
+their jitter. Which of the two is better is a matter of the data, so both are built and compared (docs/decisions/0019).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _FEWEST_BATCHES, _SMALLEST_BATCH, _FEWEST_STEPS = 10, 32, 50
 
 @dataclass(frozen=True)
 class MinibatchSettings:
-    """How the steps are made. The defaults were measured on several data sets (docs/deep.md)."""
+    """How the steps are made. Why 40 epochs: docs/decisions/0015."""
 
     epochs: int = 40
     batch_size: int = 250

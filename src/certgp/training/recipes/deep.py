@@ -20,7 +20,8 @@ from certgp.training.recipes.settings import Settings
 from certgp.training.recipes.trainer import Fit, Trainer
 from certgp.transforms import check_network
 
-# Seconds of one member's training on one thread, about, and of starting processes that import torch
+# About how many seconds a member trains on one thread, and how many it takes to start processes that import torch
+# (docs/decisions/0017)
 _SECONDS_PER_WEIGHT = 1.6e-10  # and row and epoch
 _STEP_WEIGHTS = 25_000  # what the rest of a step costs per row, in weights
 _FEWEST_ROWS = 12_500  # an epoch on fewer rows has as many steps

@@ -33,10 +33,10 @@ from certgp.transforms import (
 
 _START_LENGTH_SCALE = 2.4  # eps = .3 in the paper's parametrisation
 _KEPT = ", input scales kept"
-_AUTO_DIMENSIONS = (4, 9)
+_AUTO_DIMENSIONS = (4, 9)  # both are tried (docs/decisions/0001)
 _INITIAL_ROWS = 10_000
 _FIRST_SHARE, _TRIAL_SHARE, _TRIAL_ROUNDS = 0.12, 0.08, 4  # of max_iter on the subsample; all rows get the rest
-_RUN = 84  # iterations on all rows between two choices of the index set; shorter runs end far behind
+_RUN = 84  # iterations on all rows between two choices of the index set; shorter runs end far behind (0008)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class MercerRecipe(Recipe):
         """Whether the input scales are learned: given ones are not; the likelihood alone may be better off either way.
 
         With ``objective="marginal"`` learned scales may narrow the functions until no choice from the pool is as good
-        as the present one; the ELBO holds them back.
+        as the present one; the ELBO holds them back (docs/decisions/0006).
         """
         if self.input_scale is not None:
             return (False,)

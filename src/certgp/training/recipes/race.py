@@ -21,6 +21,7 @@ from certgp.training.recipes.settings import Settings
 from certgp.training.recipes.staged import Plan, StagedTrainer, TrialRows
 from certgp.training.recipes.trainer import Fit, Trainer
 
+# Why all methods go on to all rows, and how long: docs/decisions/0007
 _PRICE_OF_PROOF = 0.01  # in held-out NLPD: what a method that can certify itself may cost
 _SHARES = (0.25, 0.4, 1.0)  # of what is left of the iterations on all rows, for those still in the race
 _LAST_SHARE = 0.15  # of the winner's iterations, on all rows at the end
@@ -228,7 +229,7 @@ def _divide(stages: Sequence[Stage], source: RowSource, share: float) -> tuple[l
     """The leading stages on a source, up to a share of their iterations, and what remains of all stages.
 
     A stage that begins with a change of the model (a new index set) is not cut, though it exceeds the share: an
-    optimiser that starts anew in its middle ends far behind.
+    optimiser that starts anew in its middle ends far behind (docs/decisions/0008).
     """
     leading = list(takewhile(lambda stage: stage.source is source, stages))
     budget = round(share * sum(stage.max_iter for stage in leading))
