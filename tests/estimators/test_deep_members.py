@@ -100,7 +100,7 @@ def trainer(model):
 def test_who_is_trained_where(together, monkeypatch):
     """Callbacks and engines of the user's own need this process, and short fits are done before others start."""
     asked = []
-    monkeypatch.setattr(deep, "side_by_side", lambda tasks, workers: asked.append(workers) or [t() for t in tasks])
+    monkeypatch.setattr(deep, "run_side_by_side", lambda tasks, workers: asked.append(workers) or [t() for t in tasks])
 
     short = {"max_iter": 1, "members": 2}
     for here in ({"callbacks": [lambda _: None]}, {"engine": type("Other", (), {"fold": LocalEngine().fold})()}):

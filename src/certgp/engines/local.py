@@ -56,10 +56,10 @@ class LocalEngine:
 
     def fold(self, task: Callable[[Chunk], T], source: RowSource, rank: int) -> T:
         """sum over chunks of task(chunk)."""
-        return sum_over(task, source.chunks(self.chunk_rows or _even(source.n_rows, default_chunk_rows(rank))))
+        return sum_over(task, source.chunks(self.chunk_rows or _even_rows(source.n_rows, default_chunk_rows(rank))))
 
 
-def _even(n: int, most: int) -> int:
+def _even_rows(n: int, most: int) -> int:
     """Rows of equal chunks of at most ``most`` rows: no thread is left with a large one while others are done."""
     return math.ceil(n / max(1, math.ceil(n / most)))
 
@@ -71,10 +71,10 @@ def sum_over(task: Callable[[Item], T], items: Iterable[Item]) -> T:
     inside an operation meet at each of them. So two cores are nearly twice as fast as one, nobody waits spinning, and
     the numbers are the same on any number of cores.
     """
-    return reduce(add, _on_threads(task, items, torch.get_num_threads()))
+    return reduce(add, _run_on_threads(task, items, torch.get_num_threads()))
 
 
-def _on_threads(task: Callable[[Item], T], items: Iterable[Item], threads: int) -> Iterator[T]:
+def _run_on_threads(task: Callable[[Item], T], items: Iterable[Item], threads: int) -> Iterator[T]:
     """Results in the order of the items; at most one more than ``threads`` of them are held at a time."""
     grad = torch.is_grad_enabled()  # belongs to a thread, so workers have to be told
 

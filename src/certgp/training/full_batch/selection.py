@@ -69,7 +69,7 @@ def exchange_inducing_points(
     before = np.arange(features.rank)
     with one_thread_below(features.rank):
         pool = BasisPool(statistics, everyone.prior(), current.signal_variance, current.noise_variance, objective)
-        after = pool.exchanged(before, _LEAST_GAIN * rows.n_rows, min(features.rank, _MOST_EXCHANGES))
+        after = pool.exchange(before, _LEAST_GAIN * rows.n_rows, min(features.rank, _MOST_EXCHANGES))
     features.inducing_points.copy_(points[torch.from_numpy(after)])
     moved = _profile(model, rows, engine, objective)
     if not moved.value < current.value:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from certgp.data import RowSource
-from certgp.engines import LocalEngine, side_by_side, spare_workers
+from certgp.engines import LocalEngine, run_side_by_side, spare_workers
 from certgp.errors import InvalidInputError
 from certgp.gp import LowRankProcess, MixtureProcess
 from certgp.training.history import History, OptimisationResult
@@ -50,7 +50,7 @@ class DeepTrainer(Trainer):
         if workers == 1:
             fitted = self._fit_in_turn(members, rank)
         else:
-            fitted = side_by_side([partial(replace(each, announce=None), rank) for each in members], workers)
+            fitted = run_side_by_side([partial(replace(each, announce=None), rank) for each in members], workers)
         for each in members:
             each.remove_checkpoint()
         return Fit(_mix(fitted), _join([each.outcome for each in fitted]))

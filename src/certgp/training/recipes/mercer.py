@@ -120,11 +120,11 @@ class MercerRecipe(Recipe):
         begin = partial(choose_length_scales, settings, model, source, rng)
         first = Stage(rows.learn, round(_FIRST_SHARE * max_iter), begin)
         again = Stage(rows.learn, round(_TRIAL_SHARE * max_iter), partial(choose, rows.learn))
-        rounds = [_worthwhile([first, again]), _worthwhile([again] * (_TRIAL_ROUNDS - 1))]
+        rounds = [_drop_empty([first, again]), _drop_empty([again] * (_TRIAL_ROUNDS - 1))]
         left = max_iter - sum(stage.max_iter for stages in rounds for stage in stages)
         lengths = even_parts(left, max(2, left // _RUN))
         last = [Stage(source, length, partial(choose, source)) for length in lengths]
-        return [stages for stages in rounds if stages], _worthwhile(last)
+        return [stages for stages in rounds if stages], _drop_empty(last)
 
     def _projected_dimensions(self, n_columns: int) -> list[int]:
         """The dimensions to try; none where all columns are used as they are."""
@@ -148,5 +148,5 @@ class MercerRecipe(Recipe):
         return given / settings.standardiser.x_scale if transform.is_identity else given
 
 
-def _worthwhile(stages: list[Stage]) -> list[Stage]:
+def _drop_empty(stages: list[Stage]) -> list[Stage]:
     return [stage for stage in stages if stage.max_iter > 0]
