@@ -140,7 +140,7 @@ class ExactGP(GPRegressor):
     def _train(self, rows: Chunk, start: StartingValues) -> tuple[ExactProcess, OptimisationResult]:
         ratio = start.noise_variance / float(start.kernel.signal_variance)
         objective = ExactObjective(start.kernel, rows, ratio)
-        if self.length_scale is None and not isinstance(self.kernel, Kernel):
+        if self.length_scale is None and not (isinstance(self.kernel, Kernel) and self.kernel.lengths_given):
             self._scan(objective, rows, start)
         outcome = minimise(objective, max_iter=self.max_iter, rank=len(rows.y), callbacks=self._observers())
         if not outcome.converged and not outcome.stopped:

@@ -171,7 +171,7 @@ class PlannedRegressor(LowRankRegressor):
 
     def _starting_scale(self, model: LowRankModel, source: RowSource, rng: np.random.Generator) -> None:
         """Look for length-scales at which the model explains something, unless the user gave them."""
-        if self.length_scale is not None or isinstance(self.kernel, Kernel):
+        if self.length_scale is not None or (isinstance(self.kernel, Kernel) and self.kernel.lengths_given):
             return
         rows = ChunkSource(source.sample(_START_ROWS, rng))
         choose_starting_scale(model, rows, check_engine(self.engine), self.objective)

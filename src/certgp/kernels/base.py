@@ -169,6 +169,12 @@ class Kernel(ABC):
         """Was the signal variance given?"""
         return SIGNAL in self.given
 
+    @property
+    def lengths_given(self) -> bool:
+        """Was any length given, so that a fit should start from it?"""
+        own = any(self.parameters[name].is_length for name in self.given)
+        return own or any(part.lengths_given for part in self.parts.values())
+
     def learned_values(self) -> dict[str, Tensor]:
         """The parameters that are learned, by name: the shape of the unit kernel."""
         kernel = self.relative()
