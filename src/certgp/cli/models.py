@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from certgp.training import Callback
 
 METHODS = ("auto", "mercer", "fourier", "sparse", "exact", "deep-mercer", "deep-fourier")
-KERNELS = ("gaussian", "matern12", "matern32", "matern52")
+KERNELS = ("gaussian", "matern12", "matern32", "matern52", "rational_quadratic", "periodic", "linear")
 DEFAULT_RANK = 100
 DEFAULT_RANKS = {"deep-mercer": 15, "deep-fourier": 40}  # on a learned embedding few features are enough
 

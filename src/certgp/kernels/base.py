@@ -239,9 +239,9 @@ class Kernel(ABC):
         m, s, inner = self._own(mean), self._own(scale), self._unit_of_parts(y_scale)
         own = {name: each.to_standardised(wide.values[name], m, s, y_scale) for name, each in self.parameters.items()}
         for name in self.parameters.keys() - self.given:
-            start = wide.values[name]
-            fill = self.parameters[name].is_length and default_length is not None
-            own[name] = torch.full_like(start, default_length or 1.0) if fill else start
+            own[name] = wide.values[name]
+            if default_length is not None and self.parameters[name].is_length:
+                own[name] = torch.full_like(own[name], default_length)
         return self.rebuilt(own, lambda _, part: part.to_standardised(mean, scale, inner, default_length))
 
     def _own(self, per_column: Units) -> Tensor:
