@@ -13,6 +13,8 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
+from certgp.errors import ModelFileError
+
 GROUP = "certgp.methods"
 
 
@@ -86,3 +88,12 @@ def load_all() -> None:
 def registered_name(cls: type) -> str:
     """The name under which files know a class: short inside certgp, with its module outside."""
     return cls.__name__ if cls.__module__.split(".")[0] == "certgp" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def check_loadable(cls: type, known: object) -> None:
+    """Refuse to save an object of a class that ``load`` could not find again; ``known`` is what its name leads to."""
+    if known is not cls or "<locals>" in cls.__qualname__:
+        raise ModelFileError(
+            f"{cls.__qualname__} is defined inside a function, or was defined again since, so load() could not find "
+            "it; define it once, at the top level of a module"
+        )

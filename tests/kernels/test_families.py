@@ -231,6 +231,8 @@ def test_what_was_not_given_has_its_default_in_standardised_units():
     assert kernel.values["linear__centre"].tolist() == [0.0, 0.0]
     user = kernel.to_user(MEAN, SCALE, Y_SCALE)
     np.testing.assert_allclose(user.values["linear__centre"], MEAN)
+    assert not (Gaussian() + Linear(2.0)).lengths_given
+    assert (Linear() + Matern32() * Periodic(period=2.0)).lengths_given
     given = Gaussian(3.0).to_standardised(MEAN, SCALE, Y_SCALE, default_length=0.5)
     np.testing.assert_array_equal(given.values["length_scale"], 3.0 / SCALE)
     assert float(given.signal_variance) == 1.0

@@ -60,9 +60,8 @@ def test_a_file_with_an_unknown_kernel_says_what_to_do():
 
 
 def test_composite_kernels_have_no_name_to_type():
-    assert set(registered_kernels()) == {
-        *("gaussian", "matern12", "matern32", "matern52", "rational_quadratic", "periodic", "linear")
-    }
+    named = {"gaussian", "matern12", "matern32", "matern52", "rational_quadratic", "periodic", "linear"}
+    assert named <= set(registered_kernels())
     for name in ("sum", "product"):
         with pytest.raises(InvalidInputError, match="unknown kernel"):
             kernel_from_name(name)

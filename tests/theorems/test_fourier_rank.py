@@ -75,3 +75,9 @@ def test_a_bound_names_the_law_it_is_about():
     assert "sampling='modified'" in covered["literal"].covers
     assert not any(f"sampling='{name}'" in covered["data"].covers for name in SAMPLINGS)
     assert all(bound.covers in str(bound) for bound in covered.values())
+
+
+@pytest.mark.parametrize("kernel", ["rational_quadratic", "periodic", "linear"])
+def test_kernels_without_a_spectral_law_are_refused(kernel):
+    with pytest.raises(certgp.errors.InvalidInputError, match=f"the {kernel} kernel has no spectral law"):
+        fourier_rank(X=ROWS, length_scale=0.3, noise_variance=0.1, epsilon=0.1, kernel=kernel)

@@ -11,7 +11,7 @@ from certgp.engines import LocalEngine
 from certgp.features import FeatureMap, FourierMap, MercerMap, NystromMap
 from certgp.features.spectral import iid_design
 from certgp.gp import LowRankModel
-from certgp.kernels import Gaussian
+from certgp.kernels import Gaussian, Linear, Periodic
 from certgp.training import LowRankObjective, choose_starting_scale
 from certgp.transforms import Identity
 from helpers import random_inputs, random_target
@@ -47,6 +47,18 @@ def test_the_best_factor_wins_and_the_model_is_left_as_if_built_there(name, obje
     with torch.no_grad():
         torch.testing.assert_close(model(X), rebuilt(X), rtol=1e-9, atol=1e-12)
     assert model.features.log_length_scale.requires_grad
+
+
+def test_all_lengths_of_a_composed_kernel_are_multiplied_and_nothing_else():
+    kernel = Gaussian([0.01, 0.02]) * Periodic(1.3, 0.05) + Linear(0.7)
+    model = LowRankModel(Identity(2), NystromMap(kernel, X[:15]))
+    before = {name: p.detach().clone() for name, p in model.features.named_parameters()}
+    choose_starting_scale(model, SOURCE, LocalEngine(), "elbo", (8.0, 8.0))
+    for name, p in model.features.named_parameters():
+        length = name in ("log_product__gaussian__length_scale", "log_product__periodic__period")
+        np.testing.assert_allclose(p.detach() - before[name], np.log(8.0) if length else 0.0, atol=1e-14)
+    without = LowRankModel(Identity(2), NystromMap(Linear(0.7), X[:15]))
+    choose_starting_scale(without, SOURCE, LocalEngine(), "elbo")  # there is nothing to scan
 
 
 def test_length_scales_too_short_for_the_rank_are_lengthened():

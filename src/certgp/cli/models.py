@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from certgp.estimators import GPRegressor
     from certgp.training import Callback
 
-KERNELS = ("gaussian", "matern12", "matern32", "matern52")
+KERNELS = ("gaussian", "matern12", "matern32", "matern52", "rational_quadratic", "periodic", "linear")
 
 
 def describe_default_ranks() -> str:

@@ -57,6 +57,11 @@ class RowsByPosition(ABC):
     def n_rows(self) -> int:
         """Number of rows."""
 
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """Number of input columns."""
+
     @abstractmethod
     def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
         """The rows at these positions."""
@@ -80,16 +85,13 @@ class ChunkSource(RowsByPosition):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return int(self._rows.X.shape[0])
 
     @property
     def n_columns(self) -> int:
-        """Number of input columns."""
         return int(self._rows.X.shape[1])
 
     def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
-        """The rows at these positions."""
         return _picked(self._rows, rows)
 
 
@@ -102,16 +104,13 @@ class StandardisedRows(RowsByPosition):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return self._rows.n_rows
 
     @property
     def n_columns(self) -> int:
-        """Number of input columns."""
         return self._rows.n_columns
 
     def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
-        """The rows at these positions."""
         return self._convert(rows) if self._kept is None else _picked(self._kept, rows)
 
     def _convert(self, positions: slice | NDArray[np.int64]) -> Chunk:
@@ -130,12 +129,10 @@ class SubsetSource(RowsByPosition):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return len(self._positions)
 
     @property
     def n_columns(self) -> int:
-        """Number of input columns."""
         return self._source.n_columns
 
     def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
@@ -151,16 +148,13 @@ class TypedSource(RowsByPosition):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return self._source.n_rows
 
     @property
     def n_columns(self) -> int:
-        """Number of input columns."""
         return self._source.n_columns
 
     def take(self, rows: slice | NDArray[np.int64]) -> Chunk:
-        """The rows at these positions."""
         chunk = self._source.take(rows)
         return Chunk(chunk.X.to(self._dtype), chunk.y.to(self._dtype))
 

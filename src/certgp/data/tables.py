@@ -78,6 +78,7 @@ class TableFiles:
             values[filled:needed] = part
             filled = needed
         values.resize((filled, len(wanted)), refcheck=False)
+        pa.default_memory_pool().release_unused()  # Arrow keeps what it has freed, as much again as the rows
         return Table(wanted, values)
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[Array]:

@@ -22,7 +22,7 @@ from certgp.errors import InvalidInputError
 
 T = TypeVar("T", bound=Summable)
 Item = TypeVar("Item")
-_CHUNK_NUMBERS = 2**20  # of a chunk of features (8 MiB in float64), where that is not too few rows
+_CHUNK_NUMBERS = 2**18  # of a chunk of features (2 MiB in float64, near a cache), where that is not too few rows
 _CHUNK_ROWS = 8192  # below this, the cost of starting small operations shows (docs/decisions/0010, 0011) ...
 _MOST_NUMBERS = 2**22  # ... but a chunk stays below 32 MiB, above which allocators return memory to the system
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -55,6 +56,7 @@ class _FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """The map for the columns of X (n, d) at the given hyper-parameters."""
 
 
+@dataclass(eq=False, repr=False)
 class MercerFeatures(_FeatureTransformer):
     """Weighted eigenfunctions of the Gaussian kernel under x_j ~ N(0, input_scale_j^2).
 
@@ -71,19 +73,11 @@ class MercerFeatures(_FeatureTransformer):
     Phi Phi' <= k(X, X) whatever the choice.
     """
 
-    def __init__(
-        self,
-        length_scale: Scales = 1.0,
-        input_scale: Scales | Literal["tuned"] = 1.0,
-        rank: int = 100,
-        signal_variance: float = 1.0,
-        index_set: str = "optimal",
-    ) -> None:
-        self.length_scale = length_scale
-        self.input_scale = input_scale
-        self.rank = rank
-        self.signal_variance = signal_variance
-        self.index_set = index_set
+    length_scale: Scales = 1.0
+    input_scale: Scales | Literal["tuned"] = 1.0
+    rank: int = 100
+    signal_variance: float = 1.0
+    index_set: str = "optimal"
 
     def _build(self, X: Tensor) -> FeatureMap:
         kernel = _kernel("gaussian", self.length_scale, X.shape[1], self.signal_variance)
@@ -102,6 +96,7 @@ class MercerFeatures(_FeatureTransformer):
         return features
 
 
+@dataclass(eq=False, repr=False)
 class FourierFeatures(_FeatureTransformer):
     """cos/sin pairs at frequencies of the kernel's spectral law.
 
@@ -115,23 +110,13 @@ class FourierFeatures(_FeatureTransformer):
     noise_variance : used by "leverage" and "modified" only, which depend on the data
     """
 
-    def __init__(
-        self,
-        length_scale: Scales = 1.0,
-        rank: int = 100,
-        signal_variance: float = 1.0,
-        kernel: str = "gaussian",
-        sampling: str = "sobol",
-        noise_variance: float = 0.1,
-        random_state: Any = None,
-    ) -> None:
-        self.length_scale = length_scale
-        self.rank = rank
-        self.signal_variance = signal_variance
-        self.kernel = kernel
-        self.sampling = sampling
-        self.noise_variance = noise_variance
-        self.random_state = random_state
+    length_scale: Scales = 1.0
+    rank: int = 100
+    signal_variance: float = 1.0
+    kernel: str = "gaussian"
+    sampling: str = "sobol"
+    noise_variance: float = 0.1
+    random_state: Any = None
 
     def _build(self, X: Tensor) -> FeatureMap:
         kernel = _kernel(self.kernel, self.length_scale, X.shape[1], self.signal_variance)
@@ -145,6 +130,7 @@ class FourierFeatures(_FeatureTransformer):
         return FourierMap(kernel, spectral_design(self.sampling, kernel, pairs, X.shape[1], rng, data))
 
 
+@dataclass(eq=False, repr=False)
 class NystromFeatures(_FeatureTransformer):
     """The kernel seen through inducing points chosen from X: Phi Phi' = K_xz (K_zz + jitter sf2 I)^-1 K_zx <= K.
 
@@ -158,23 +144,13 @@ class NystromFeatures(_FeatureTransformer):
     jitter : part of the definition, relative to the signal variance
     """
 
-    def __init__(
-        self,
-        length_scale: Scales = 1.0,
-        rank: int = 100,
-        signal_variance: float = 1.0,
-        kernel: str = "gaussian",
-        inducing: str = "greedy",
-        jitter: float = DEFAULT_JITTER,
-        random_state: Any = None,
-    ) -> None:
-        self.length_scale = length_scale
-        self.rank = rank
-        self.signal_variance = signal_variance
-        self.kernel = kernel
-        self.inducing = inducing
-        self.jitter = jitter
-        self.random_state = random_state
+    length_scale: Scales = 1.0
+    rank: int = 100
+    signal_variance: float = 1.0
+    kernel: str = "gaussian"
+    inducing: str = "greedy"
+    jitter: float = DEFAULT_JITTER
+    random_state: Any = None
 
     def _build(self, X: Tensor) -> FeatureMap:
         kernel = _kernel(self.kernel, self.length_scale, X.shape[1], self.signal_variance)

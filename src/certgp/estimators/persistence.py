@@ -13,7 +13,7 @@ from certgp.data.tables import FittedTable
 from certgp.errors import ModelFileError
 from certgp.estimators.base import ESTIMATORS, GPRegressor
 from certgp.kernels import Kernel, kernel_from_description
-from certgp.methods import load_all, registered_name
+from certgp.methods import check_loadable, load_all, registered_name
 from certgp.models.description import build_model, describe_model
 from certgp.models.file import read_model_file, write_model_file
 from certgp.training import History, Iteration, Trial
@@ -41,11 +41,7 @@ def save(estimator: GPRegressor, model: FittedModel, path: Path) -> None:
     """Write a fitted estimator; what ``load`` would not know is refused."""
     cls = type(estimator)
     name = registered_name(cls)
-    if "<locals>" in name or ESTIMATORS.get(name) is not cls:
-        raise ModelFileError(
-            f"{cls.__qualname__} is defined inside a function or was defined again since, so load() could not find it; "
-            "define it at the top level of a module"
-        )
+    check_loadable(cls, ESTIMATORS.get(name))
     tensors, values = describe_model(model)
     attributes = vars(estimator)
     names = attributes.get("feature_names_in_")

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from certgp.errors import ModelFileError
 from certgp.kernels import Kernel, KernelParameters, kernel_from_description, kernel_from_name
 from certgp.kernels.parameters import Bounds
+from certgp.methods import registered_name
 
 FEATURE_MAPS: dict[str, type[FeatureMap]] = {}
 
@@ -33,7 +34,7 @@ class FeatureMap(nn.Module, ABC):
         self._kernel_parameters = KernelParameters(kernel, dimension, self)
 
     def __init_subclass__(cls) -> None:
-        FEATURE_MAPS[_registered_name(cls)] = cls
+        FEATURE_MAPS[registered_name(cls)] = cls
 
     @property
     @abstractmethod
@@ -113,7 +114,7 @@ class FeatureMap(nn.Module, ABC):
 
     def describe(self) -> dict[str, Any]:
         """Registered name, kernel and settings as JSON-able values; with the state they make ``build_features``."""
-        return {"kind": _registered_name(type(self)), "kernel": self.fixed_kernel().describe()} | self.settings()
+        return {"kind": registered_name(type(self)), "kernel": self.fixed_kernel().describe()} | self.settings()
 
     def settings(self) -> dict[str, Any]:
         """What ``rebuilt`` needs to know beside the kernel and the tensors of the state, as JSON-able values."""
@@ -143,9 +144,3 @@ def build_features(description: Mapping[str, Any], tensors: Mapping[str, Tensor]
     features = FEATURE_MAPS[kind].rebuilt(known, description, tensors)
     features.load_state_dict(dict(tensors))
     return features
-
-
-def _registered_name(family: type[FeatureMap]) -> str:
-    """The name of the class; outside certgp with its module, so that two packages may have maps of one name."""
-    inside = family.__module__.split(".")[0] == __name__.split(".")[0]
-    return family.__name__ if inside else f"{family.__module__}.{family.__qualname__}"

@@ -46,7 +46,7 @@ class Statistics:
         """
         b = (features.mT @ y.to(features.dtype)).double()
         target = y.double()
-        trace = float(y.shape[0]) if diagonal is None else float(diagonal.double().sum())
+        trace = float(y.shape[0]) if diagonal is None else float(diagonal.detach().double().sum())
         return Statistics(gram(features), b, float(target @ target), y.shape[0], trace)
 
     def mixed(self, mixing: Tensor | None) -> Statistics:

@@ -169,6 +169,12 @@ class Kernel(ABC):
         """Was the signal variance given?"""
         return SIGNAL in self.given
 
+    @property
+    def lengths_given(self) -> bool:
+        """Was any length given, so that a fit should start from it?"""
+        own = any(self.parameters[name].is_length for name in self.given)
+        return own or any(part.lengths_given for part in self.parts.values())
+
     def learned_values(self) -> dict[str, Tensor]:
         """The parameters that are learned, by name: the shape of the unit kernel."""
         kernel = self.relative()
@@ -233,9 +239,9 @@ class Kernel(ABC):
         m, s, inner = self._own(mean), self._own(scale), self._unit_of_parts(y_scale)
         own = {name: each.to_standardised(wide.values[name], m, s, y_scale) for name, each in self.parameters.items()}
         for name in self.parameters.keys() - self.given:
-            start = wide.values[name]
-            fill = self.parameters[name].is_length and default_length is not None
-            own[name] = torch.full_like(start, default_length or 1.0) if fill else start
+            own[name] = wide.values[name]
+            if default_length is not None and self.parameters[name].is_length:
+                own[name] = torch.full_like(own[name], default_length)
         return self.rebuild(own, lambda _, part: part.to_standardised(mean, scale, inner, default_length))
 
     def _own(self, per_column: Units) -> Tensor:

@@ -10,11 +10,14 @@ from torch import Tensor, nn
 from certgp.data import Standardiser
 from certgp.errors import ModelFileError
 from certgp.features import build_features
+from certgp.features.base import FEATURE_MAPS
 from certgp.gp import ExactProcess, GaussianProcess, LowRankModel, LowRankProcess, MixtureProcess, Statistics
 from certgp.guarantees import Certificate
 from certgp.kernels import kernel_from_description
+from certgp.methods import check_loadable
 from certgp.models.fitted import FittedModel
 from certgp.transforms import build_transform, describe_transform
+from certgp.transforms.base import TRANSFORMS
 
 Tensors = dict[str, Tensor]
 Values = dict[str, Any]
@@ -75,6 +78,9 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
     if not isinstance(process, LowRankProcess):
         raise ModelFileError(f"a {type(process).__name__} cannot be saved")
     stats, model = process.statistics, process.model
+    features, transform = model.features.describe(), describe_transform(model.transform)
+    check_loadable(type(model.features), FEATURE_MAPS.get(features["kind"]))
+    check_loadable(type(model.transform), TRANSFORMS.get(transform["kind"]))
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {"statistics.A": stats.A, "statistics.b": stats.b}
     return tensors, values | {
@@ -83,8 +89,8 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
         "yty": stats.yty,
         "n": stats.n,
         "kernel_trace": stats.kernel_trace,
-        "transform": describe_transform(model.transform),
-        "features": model.features.describe(),
+        "transform": transform,
+        "features": features,
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 from torch import Tensor, nn
 
 from certgp.errors import ModelFileError
+from certgp.methods import registered_name
 
 TRANSFORMS: dict[str, type[Transform]] = {}
 
@@ -20,7 +21,7 @@ class Transform(nn.Module, ABC):
     keeps_coordinates: ClassVar[bool] = False  # are the coordinates of g(x) those of x, in the same units?
 
     def __init_subclass__(cls) -> None:
-        TRANSFORMS[cls.__name__] = cls
+        TRANSFORMS[registered_name(cls)] = cls
 
     @property
     @abstractmethod
@@ -57,7 +58,7 @@ class Transform(nn.Module, ABC):
 
 def describe_transform(transform: Transform) -> dict[str, Any]:
     """The name and the configuration of a transform, for a file."""
-    return {"kind": type(transform).__name__, **transform.configuration()}
+    return {"kind": registered_name(type(transform)), **transform.configuration()}
 
 
 def build_transform(description: dict[str, Any], tensors: dict[str, Tensor], network: nn.Module | None) -> Transform:

@@ -20,7 +20,8 @@ from certgp.gp.statistics import feature_cotangent
 from certgp.kernels import Kernel, KernelParameters
 from certgp.training.parameters import Array, ParameterVector
 
-_KEPT_BYTES = 1 << 30
+_KEPT_BYTES = 1 << 29
+_KEPT_ROWS = 1 << 18  # of more rows, memory belongs to the rows themselves
 _KEPT_COPIES = 3  # arrays of the size of the features that a graph holds
 
 
@@ -110,7 +111,8 @@ class FoldedObjective(Objective, Generic[C]):
         self.parameters = ParameterVector(model)
         self._mix_rows = False
         # where the features of all rows fit, the second fold need not compute them again
-        self._keep = engine.in_process and _KEPT_COPIES * 8 * source.n_rows * model.width <= _KEPT_BYTES
+        needed = _KEPT_COPIES * 8 * source.n_rows * model.width
+        self._keep = engine.in_process and source.n_rows <= _KEPT_ROWS and needed <= _KEPT_BYTES
 
     @abstractmethod
     def criterion(self, statistics: Statistics) -> C:

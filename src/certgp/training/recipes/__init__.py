@@ -9,7 +9,7 @@ from certgp.training.recipes.plain import PlainRecipe
 from certgp.training.recipes.race import Entry, Race
 from certgp.training.recipes.settings import AUTOMATIC, DTYPES, OBJECTIVES, VARIANCES, Settings, Start
 from certgp.training.recipes.sparse import SparseRecipe
-from certgp.training.recipes.staged import Plan, Recipe, StagedTrainer, TrialRows
+from certgp.training.recipes.staged import Job, Plan, Recipe, StagedTrainer, TrialRows
 from certgp.training.recipes.trainer import Fit, Trainer
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "ExactTrainer",
     "Fit",
     "FourierRecipe",
+    "Job",
     "MercerRecipe",
     "PlainRecipe",
     "Plan",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from torch import Tensor
 
 from certgp.checks import check_choice
-from certgp.data import Chunk, RowSource
+from certgp.data import Chunk
 from certgp.features import FourierMap
 from certgp.features.spectral import SAMPLINGS, DataSummary, spectral_design
 from certgp.gp import LowRankModel
@@ -17,7 +17,7 @@ from certgp.kernels import Kernel
 from certgp.training.full_batch.stages import Stage
 from certgp.training.full_batch.trials import Candidate
 from certgp.training.recipes.settings import Settings, check_needs_domination
-from certgp.training.recipes.staged import Plan, Recipe, TrialRows, choose_length_scales
+from certgp.training.recipes.staged import Job, Plan, Recipe
 from certgp.transforms import Clip, Identity, linear_slopes
 
 _DESIGN_ROWS = 300
@@ -40,15 +40,16 @@ class FourierRecipe(Recipe):
         check_needs_domination(settings, "FourierGP")
         check_choice("sampling", self.sampling, ("auto", *SAMPLINGS))
 
-    def plan(self, settings: Settings, source: RowSource, rows: TrialRows, rank: int, rng: np.random.Generator) -> Plan:
-        D = source.n_columns
-        row_rng, design_rng = rng.spawn(2)  # so that frequencies do not depend on the number of rows
+    def plan(self, job: Job) -> Plan:
+        settings, source, D = job.settings, job.source, job.source.n_columns
+        row_rng, design_rng = job.rng.spawn(2)  # so that frequencies do not depend on the number of rows
+        job = replace(job, rng=row_rng)
         start = settings.start(float(np.sqrt(D)))
         start.kernel.check_spectral_law()
         near = source.sample(_DESIGN_ROWS, row_rng).X / start.kernel.values["length_scale"]
         data = DataSummary(near, source.n_rows, start.noise_variance / float(start.kernel.signal_variance))
         sampling = "orthogonal" if self.sampling == "auto" else self.sampling
-        design = spectral_design(sampling, start.kernel, rank // 2, D, design_rng, data)
+        design = spectral_design(sampling, start.kernel, job.rank // 2, D, design_rng, data)
         sample = source.sample(_CLIP_ROWS, row_rng)
         transform = Clip.at_quantiles(sample.X, _CLIP_TAIL) if self.winsorize else Identity(D)
         candidates = []
@@ -56,37 +57,29 @@ class FourierRecipe(Recipe):
             kernel = start.kernel.replace(length_scale=scales)
             features = FourierMap(kernel, design, learn_frequencies=self.learn_frequencies)
             model = LowRankModel(transform, features)
-            stages = self._stages(settings, model, features, source, rows, row_rng)
-            candidates.append(Candidate(name, model, *stages))
+            candidates.append(Candidate(name, model, *self._stages(job, model, features)))
         return Plan.of(candidates, start)
 
-    def _stages(
-        self,
-        settings: Settings,
-        model: LowRankModel,
-        features: FourierMap,
-        source: RowSource,
-        rows: TrialRows,
-        rng: np.random.Generator,
-    ) -> tuple[list[list[Stage]], list[Stage]]:
+    def _stages(self, job: Job, model: LowRankModel, features: FourierMap) -> tuple[list[list[Stage]], list[Stage]]:
         """Stages of a trial on the subsample, and those of the fit itself. Frequencies are learned from a model that
         already fits; from a bad one they go astray.
         """
 
         def begin() -> None:
             features.frequencies.requires_grad_(False)
-            choose_length_scales(settings, model, source, rng)
+            job.choose_length_scales(model)
 
         def free() -> None:
             features.frequencies.requires_grad_(True)
 
-        share = round(_TRIAL_SHARE * settings.max_iter)
-        trial = [Stage(rows.learn, share, begin)]
+        learn, max_iter = job.rows.learn, job.settings.max_iter
+        share = round(_TRIAL_SHARE * max_iter)
+        trial = [Stage(learn, share, begin)]
         if self.learn_frequencies:
-            trial.append(Stage(rows.learn, share, free))
-        left = settings.max_iter - sum(stage.max_iter for stage in trial)
+            trial.append(Stage(learn, share, free))
+        left = max_iter - sum(stage.max_iter for stage in trial)
         rounds = [[stage for stage in trial if stage.max_iter]] if share else []
-        return rounds, [Stage(source, left, None if share else begin)]
+        return rounds, [Stage(job.source, left, None if share else begin)]
 
     def _starting_scales(self, settings: Settings, kernel: Kernel, sample: Chunk) -> dict[str, Tensor]:
         """By name, the length-scales from which a fit may start: as given, or alike in all columns, or shorter in

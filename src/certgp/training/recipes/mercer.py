@@ -21,7 +21,7 @@ from certgp.training.full_batch.selection import reselect_indices
 from certgp.training.full_batch.stages import Stage, even_parts
 from certgp.training.full_batch.trials import Candidate
 from certgp.training.recipes.settings import Settings, check_per_dimension
-from certgp.training.recipes.staged import Plan, Recipe, TrialRows, choose_length_scales
+from certgp.training.recipes.staged import Job, Plan, Recipe
 from certgp.transforms import (
     Identity,
     Projection,
@@ -50,19 +50,20 @@ class MercerRecipe(Recipe):
     def check(self, settings: Settings) -> None:
         check_choice("index_set", self.index_set, (*INDEX_SETS, "greedy"))
 
-    def plan(self, settings: Settings, source: RowSource, rows: TrialRows, rank: int, rng: np.random.Generator) -> Plan:
-        sample = source.sample(_INITIAL_ROWS, rng)
+    def plan(self, job: Job) -> Plan:
+        settings, sample = job.settings, job.source.sample(_INITIAL_ROWS, job.rng)
         candidates = []
         for name, transform in self._initial_transforms(settings, sample).items():
             dimension = None if transform.is_identity else transform.dimension
             start = settings.start(_START_LENGTH_SCALE, dimension)
             for learned in self._scales_learned(settings):
                 scales = self._input_scales(settings, transform, sample)
-                features = MercerMap(start.kernel, scales, rank, self._first_index_set(settings))
+                features = MercerMap(start.kernel, scales, job.rank, self._first_index_set(settings))
                 features.log_input_scale.requires_grad_(learned)
                 model = LowRankModel(deepcopy(transform), features)
-                stages = self._stages(settings, model, features, source, rows, rng)
-                candidates.append(Candidate(name + ("" if learned else _KEPT), model, *stages))
+                candidates.append(
+                    Candidate(name + ("" if learned else _KEPT), model, *self._stages(job, model, features))
+                )
         return Plan.of(candidates, start)
 
     def _scales_learned(self, settings: Settings) -> tuple[bool, ...]:
@@ -97,33 +98,25 @@ class MercerRecipe(Recipe):
             return self.index_set
         return "total_degree" if settings.optimize else "optimal"
 
-    def _stages(
-        self,
-        settings: Settings,
-        model: LowRankModel,
-        features: MercerMap,
-        source: RowSource,
-        rows: TrialRows,
-        rng: np.random.Generator,
-    ) -> tuple[list[list[Stage]], list[Stage]]:
+    def _stages(self, job: Job, model: LowRankModel, features: MercerMap) -> tuple[list[list[Stage]], list[Stage]]:
         """Two rounds of trials on the subsample, and the stages of the fit itself."""
-        max_iter, rank = settings.max_iter, features.rank
+        settings, learn, max_iter = job.settings, job.rows.learn, job.settings.max_iter
 
         def choose(rows: RowSource) -> bool:
             """Choose the index set at the present parameters; False for sets that do not depend on them."""
             if self.index_set == "greedy":
-                reselect_indices(model.transform, features, rank, rows, settings.engine, settings.objective, rng)
+                engine, objective = settings.engine, settings.objective
+                reselect_indices(model.transform, features, job.rank, rows, engine, objective, job.rng)
             else:
-                features.choose_indices(rank)
+                features.choose_indices(job.rank)
             return self.index_set in ("greedy", "optimal")
 
-        begin = partial(choose_length_scales, settings, model, source, rng)
-        first = Stage(rows.learn, round(_FIRST_SHARE * max_iter), begin)
-        again = Stage(rows.learn, round(_TRIAL_SHARE * max_iter), partial(choose, rows.learn))
+        first = Stage(learn, round(_FIRST_SHARE * max_iter), partial(job.choose_length_scales, model))
+        again = Stage(learn, round(_TRIAL_SHARE * max_iter), partial(choose, learn))
         rounds = [_drop_empty([first, again]), _drop_empty([again] * (_TRIAL_ROUNDS - 1))]
         left = max_iter - sum(stage.max_iter for stages in rounds for stage in stages)
         lengths = even_parts(left, max(2, left // _RUN))
-        last = [Stage(source, length, partial(choose, source)) for length in lengths]
+        last = [Stage(job.source, length, partial(choose, job.source)) for length in lengths]
         return [stages for stages in rounds if stages], _drop_empty(last)
 
     def _projected_dimensions(self, n_columns: int) -> list[int]:

@@ -9,14 +9,13 @@ from functools import partial
 import numpy as np
 from torch import Tensor
 
-from certgp.data import RowSource
 from certgp.features import FeatureMap
 from certgp.gp import LowRankModel
 from certgp.kernels import Kernel
 from certgp.training.full_batch.stages import Stage
 from certgp.training.full_batch.trials import Candidate
 from certgp.training.recipes.settings import Settings, check_needs_domination
-from certgp.training.recipes.staged import Plan, Recipe, TrialRows, choose_length_scales
+from certgp.training.recipes.staged import Job, Plan, Recipe
 from certgp.transforms import Identity
 
 BuildFeatures = Callable[[Kernel, Tensor, int, np.random.Generator], FeatureMap]
@@ -43,9 +42,10 @@ class PlainRecipe(Recipe):
         if not self.features.dominated:
             check_needs_domination(settings, self.features.__name__)
 
-    def plan(self, settings: Settings, source: RowSource, rows: TrialRows, rank: int, rng: np.random.Generator) -> Plan:
+    def plan(self, job: Job) -> Plan:
+        settings, source = job.settings, job.source
         start = settings.start(float(np.sqrt(source.n_columns)))
-        features = self.build(start.kernel, source.sample(_SAMPLE_ROWS, rng).X, rank, rng)
+        features = self.build(start.kernel, source.sample(_SAMPLE_ROWS, job.rng).X, job.rank, job.rng)
         model = LowRankModel(Identity(source.n_columns), features)
-        scan = partial(choose_length_scales, settings, model, source, rng)
+        scan = partial(job.choose_length_scales, model)
         return Plan.of([Candidate("start", model, [], [Stage(source, settings.max_iter, scan)])], start)

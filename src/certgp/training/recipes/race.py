@@ -18,7 +18,7 @@ from certgp.training.full_batch.stages import Stage
 from certgp.training.full_batch.trials import Trial
 from certgp.training.history import OptimisationResult
 from certgp.training.recipes.settings import Settings
-from certgp.training.recipes.staged import Plan, StagedTrainer, TrialRows
+from certgp.training.recipes.staged import Job, Plan, StagedTrainer, TrialRows
 from certgp.training.recipes.trainer import Fit, Trainer
 
 # Why all methods go on to all rows, and how long: docs/decisions/0007
@@ -153,7 +153,7 @@ class Race(Trainer):
         entry = self._entries[name]
         trainer = entry.trainer
         started, self._active = time.perf_counter(), trainer
-        plan = trainer.recipe.plan(trainer.settings, source, rows, rank, rng)
+        plan = trainer.recipe.plan(Job(trainer.settings, source, rows, rank, rng))
         plan, result = trainer.try_starts(plan, source, rows, log, alone=True)
         outcome = OptimisationResult.none() if result is None else result.outcome
         losses = trainer.held_out_losses(plan, rows)

@@ -96,7 +96,7 @@ class Settings:
     @property
     def lengths_are_given(self) -> bool:
         """Did the user say at which length-scales to start?"""
-        return self.length_scale is not None or isinstance(self.kernel, Kernel)
+        return self.length_scale is not None or (isinstance(self.kernel, Kernel) and self.kernel.lengths_given)
 
     @property
     def observers(self) -> list[Callback]:

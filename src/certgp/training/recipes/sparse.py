@@ -20,7 +20,7 @@ from certgp.training.full_batch.selection import exchange_inducing_points
 from certgp.training.full_batch.stages import Stage, even_parts
 from certgp.training.full_batch.trials import Candidate
 from certgp.training.recipes.settings import AUTOMATIC, Settings
-from certgp.training.recipes.staged import Plan, Recipe, TrialRows, choose_length_scales
+from certgp.training.recipes.staged import Job, Plan, Recipe
 from certgp.transforms import Identity
 
 # Why these numbers: docs/decisions/0001 (draws), 0005 (exchanges), 0009 (the rest)
@@ -54,50 +54,48 @@ class SparseRecipe(Recipe):
         """Given inducing points decide the rank themselves."""
         return None if isinstance(self.inducing, str) else len(self._given_points(settings))
 
-    def plan(self, settings: Settings, source: RowSource, rows: TrialRows, rank: int, rng: np.random.Generator) -> Plan:
-        max_iter = settings.max_iter
+    def plan(self, job: Job) -> Plan:
+        settings, source, learn, max_iter = job.settings, job.source, job.rows.learn, job.settings.max_iter
         start = settings.start(0.5 * float(np.sqrt(source.n_columns)))
-        trial_share, warm_share = round(_TRIAL_SHARE * max_iter), round(_WARM_SHARE * max_iter) if rows.many else 0
+        trial_share = round(_TRIAL_SHARE * max_iter)
+        warm_share = round(_WARM_SHARE * max_iter) if job.rows.many else 0
         candidates = []
-        for name, points in self._starting_points(settings, source, start.kernel, rank, rng).items():
+        for name, points in self._starting_points(job, start.kernel).items():
             features = NystromMap(start.kernel, points, jitter=self.jitter, learn_inducing=self.learn_inducing)
             model = LowRankModel(Identity(source.n_columns), features)
-            scan = partial(choose_length_scales, settings, model, source, rng)
-            rounds = [[Stage(rows.learn, trial_share, scan)]] if trial_share else []
+            scan = partial(job.choose_length_scales, model)
+            rounds = [[Stage(learn, trial_share, scan)]] if trial_share else []
             if warm_share:
-                exchange = partial(self._exchange, settings, features, rows.learn, rng)
-                rounds.append([Stage(rows.learn, warm_share, exchange if warm_share >= _SETTLING else None)])
-            rest = self._last_stages(settings, features, source, max_iter - trial_share - warm_share, rng)
+                exchange = partial(self._exchange, job, features, learn) if warm_share >= _SETTLING else None
+                rounds.append([Stage(learn, warm_share, exchange)])
+            rest = self._last_stages(job, features, max_iter - trial_share - warm_share)
             if not rounds:
                 rest[0] = replace(rest[0], prepare=scan)
             candidates.append(Candidate(name, model, rounds, rest))
         return Plan.of(candidates, start)
 
-    def _last_stages(
-        self, settings: Settings, features: NystromMap, source: RowSource, max_iter: int, rng: np.random.Generator
-    ) -> list[Stage]:
+    def _last_stages(self, job: Job, features: NystromMap, max_iter: int) -> list[Stage]:
         """On all rows, each after an exchange of points; where iterations are few, one without."""
         parts = min(_EXCHANGES, max_iter // _SETTLING)
         if parts == 0:
-            return [Stage(source, max_iter)]
-        exchange = partial(self._exchange, settings, features, source, rng)
-        return [Stage(source, length, exchange) for length in even_parts(max_iter, parts)]
+            return [Stage(job.source, max_iter)]
+        exchange = partial(self._exchange, job, features, job.source)
+        return [Stage(job.source, length, exchange) for length in even_parts(max_iter, parts)]
 
-    def _exchange(self, settings: Settings, features: NystromMap, source: RowSource, rng: np.random.Generator) -> bool:
+    def _exchange(self, job: Job, features: NystromMap, source: RowSource) -> bool:
         """Did points move? Where gradients bring them to their places, none does."""
         if not (self.learn_inducing and isinstance(self.inducing, str)):
             return False
-        transform = Identity(source.n_columns)
-        return exchange_inducing_points(transform, features, source, settings.engine, settings.objective, rng) > 0
+        transform, settings = Identity(source.n_columns), job.settings
+        return exchange_inducing_points(transform, features, source, settings.engine, settings.objective, job.rng) > 0
 
-    def _starting_points(
-        self, settings: Settings, source: RowSource, kernel: Kernel, rank: int, rng: np.random.Generator
-    ) -> dict[str, torch.Tensor]:
+    def _starting_points(self, job: Job, kernel: Kernel) -> dict[str, torch.Tensor]:
         """By name, the inducing points from which a fit may start."""
         if not isinstance(self.inducing, str):
-            return {"given": self._given_points(settings)}
-        sample = source.sample(max(_INITIAL_ROWS, rank), rng)
-        both = self.inducing == "greedy" and settings.optimize and self.learn_inducing
+            return {"given": self._given_points(job.settings)}
+        rank, rng = job.rank, job.rng
+        sample = job.source.sample(max(_INITIAL_ROWS, rank), rng)
+        both = self.inducing == "greedy" and job.settings.optimize and self.learn_inducing
         if not both:
             return {self.inducing: inducing_points(self.inducing, kernel, sample.X, rank, rng)}
         draws = min(_MOST_DRAWS, max(1, _POINTS_IN_ALL // rank))

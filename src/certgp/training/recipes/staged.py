@@ -55,6 +55,25 @@ class TrialRows:
     many: bool  # are there so many more rows that a subsample is worth training on?
 
 
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What a plan is made for."""
+
+    settings: Settings
+    source: RowSource  # all rows, standardised
+    rows: TrialRows
+    rank: int
+    rng: np.random.Generator
+
+    def choose_length_scales(self, model: LowRankModel) -> None:
+        """Look for length-scales at which the model explains something, unless the user gave them."""
+        settings = self.settings
+        if settings.lengths_are_given:
+            return
+        rows = ChunkSource(self.source.sample(_START_ROWS, self.rng))
+        choose_starting_scale(model, rows, settings.engine, settings.objective)
+
+
 class Recipe(ABC):
     """How one method builds its models and in which stages it trains them."""
 
@@ -69,7 +88,7 @@ class Recipe(ABC):
         return None
 
     @abstractmethod
-    def plan(self, settings: Settings, source: RowSource, rows: TrialRows, rank: int, rng: np.random.Generator) -> Plan:
+    def plan(self, job: Job) -> Plan:
         """Build the models for standardised rows."""
 
 
@@ -90,7 +109,7 @@ class StagedTrainer(Trainer):
     def fit_at(self, source: RowSource, rank: int) -> Fit:
         rng = self.settings.new_generator()
         rows = self._split_trial_rows(source, rng)
-        plan = self.recipe.plan(self.settings, source, rows, rank, rng)
+        plan = self.recipe.plan(Job(self.settings, source, rows, rank, rng))
         if not self.settings.optimize or target_is_constant(source):
             return Fit(self.condition(plan, source, learn=False), OptimisationResult.none())
         with open_log(self.settings.checkpoint, rank) as log:
@@ -197,11 +216,3 @@ def run_plan(
     """Run the stages of a plan by L-BFGS."""
     engine, objective, observers = settings.engine, settings.objective, settings.observers
     return run_stages(plan.model, plan.stages, engine, objective, observers, log, after)
-
-
-def choose_length_scales(settings: Settings, model: LowRankModel, source: RowSource, rng: np.random.Generator) -> None:
-    """Look for length-scales at which the model explains something, unless the user gave them."""
-    if settings.lengths_are_given:
-        return
-    rows = ChunkSource(source.sample(_START_ROWS, rng))
-    choose_starting_scale(model, rows, settings.engine, settings.objective)
