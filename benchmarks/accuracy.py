@@ -49,7 +49,7 @@ def run_cell(data: str, model: str, rank: int, split: int, seed: int) -> dict[st
         "rank": rank,
         "split": split,
         "seed": seed,
-        "method": getattr(gp, "method_", model),
+        "method": gp.method_ or model,
         **scores(gp, X_test, y_test),
         "objective_per_row": gp.history_.iterations[-1].value,
         "iterations": gp.n_iter_,

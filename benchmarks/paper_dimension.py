@@ -27,7 +27,8 @@ def main() -> None:
     arguments = parser.parse_args()
     for data in arguments.data:
         for rank in arguments.ranks:
-            for d in range(DIMENSIONS[0], DIMENSIONS[1] + 1):
+            columns = standardised_split(data, 0, as_in_paper=True).X.shape[1]
+            for d in range(DIMENSIONS[0], min(DIMENSIONS[1], columns) + 1):
                 report(data, rank, d, [nlpd(data, rank, d, split) for split in range(arguments.splits)], arguments.json)
 
 

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from certgp.estimators import load as load
 
 # Read when torch is loaded, so without effect where that came first. By default waiting OpenMP threads spin: they take
-# the cores from the compiled loops' threads, and from other programs. Measured (docs/benchmarks.md): one evaluation on
-# two threads beside one other busy process took 1.7 s instead of 0.08 s.
+# the cores from the compiled loops' threads and from other programs (docs/decisions/0011).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 

@@ -27,3 +27,15 @@ def test_records_are_numbered_and_listed() -> None:
     for record in RECORDS:
         assert f"({record.name})" in index, f"docs/decisions/README.md does not list {record.name}"
         assert f"decisions/{record.name}" in site, f"mkdocs.yml does not list {record.name}"
+
+
+def test_records_that_the_source_cites_exist() -> None:
+    known = {record.stem[:4] for record in RECORDS}
+    for folder in ("src", "paper/src", "benchmarks"):
+        for file in (ROOT / folder).rglob("*.py"):
+            text = file.read_text(encoding="utf-8")
+            cited = re.findall(r"docs/decisions/(\w+)", text)
+            assert set(cited) <= known, f"{file.relative_to(ROOT)} cites {cited}"
+            pages = set(re.findall(r"docs/[\w/-]+\.md", text))
+            missing = [page for page in pages if not (ROOT / page).exists()]
+            assert not missing, f"{file.relative_to(ROOT)} names {missing}"

@@ -101,7 +101,7 @@ def trainer(model):
 def test_who_is_trained_where(together, monkeypatch):
     """Callbacks and engines of the user's own need this process, and short fits are done before others start."""
     asked = []
-    monkeypatch.setattr(deep, "side_by_side", lambda tasks, workers: asked.append(workers) or [t() for t in tasks])
+    monkeypatch.setattr(deep, "run_side_by_side", lambda tasks, workers: asked.append(workers) or [t() for t in tasks])
 
     short = {"max_iter": 1, "members": 2}
     for here in ({"callbacks": [lambda _: None]}, {"engine": type("Other", (), {"fold": LocalEngine().fold})()}):
@@ -113,7 +113,8 @@ def test_who_is_trained_where(together, monkeypatch):
     monkeypatch.setattr(deep, "_STARTING_SECONDS", 3.0)
     model(**short).fit(X, Y)
     assert asked == [2]
-    assert trainer(DeepMercerGP())._seconds(15_000, 18) == pytest.approx(17.0, abs=1.0)  # elevators: 15 (docs/deep.md)
+    # elevators takes 15 s (docs/benchmarks.md, Deep models)
+    assert trainer(DeepMercerGP())._seconds(15_000, 18) == pytest.approx(17.0, abs=1.0)
     assert trainer(DeepMercerGP(network=nn.Linear(18, 1)))._seconds(15_000, 18) < 3.0
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from certgp.training.objective import fold_feature_statistics, fold_statistics
 
 from certgp.data import Chunk, ChunkSource
 from certgp.engines import LocalEngine
+from certgp.engines.folds import fold_feature_statistics, fold_statistics
 from certgp.errors import NotCertifiableError
 from certgp.features import NystromMap, greedy_inducing_points
 from certgp.gp import ExactProcess, LowRankProcess, Statistics, elbo, evidence_gradient, profile_evidence

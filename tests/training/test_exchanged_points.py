@@ -86,7 +86,7 @@ def test_a_sparse_gp_ends_better_than_without_exchanges(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("options", "exchanged"), [({}, True), ({"learn_inducing": False}, False), ({"inducing": X[:20].numpy()}, False)]
+    ("options", "exchange"), [({}, True), ({"learn_inducing": False}, False), ({"inducing": X[:20].numpy()}, False)]
 )
 def test_points_the_user_fixed_or_gave_are_not_exchanged(options, exchanged, monkeypatch):
     calls: list[int] = []
@@ -103,7 +103,7 @@ def test_an_exchange_that_gains_by_rounding_only_is_undone(monkeypatch):
     before = model.features.inducing_points.detach().clone()
     worse = np.arange(30)
     worse[:20] = 30 + np.arange(20)  # newcomers at random in the place of points that serve
-    monkeypatch.setattr(BasisPool, "exchanged", lambda *_: worse)
+    monkeypatch.setattr(BasisPool, "exchange", lambda *_: worse)
     assert exchange(model) == 0
     assert torch.equal(before, model.features.inducing_points)
 

@@ -3,7 +3,7 @@
 from certgp.engines.base import Engine, Summable
 from certgp.engines.folds import fold_feature_statistics, fold_statistics
 from certgp.engines.local import LocalEngine, one_thread_below, sum_over
-from certgp.engines.side_by_side import side_by_side, spare_workers
+from certgp.engines.side_by_side import run_side_by_side, spare_workers
 
 __all__ = [
     "Engine",
@@ -12,7 +12,7 @@ __all__ = [
     "fold_feature_statistics",
     "fold_statistics",
     "one_thread_below",
-    "side_by_side",
+    "run_side_by_side",
     "spare_workers",
     "sum_over",
 ]

@@ -41,7 +41,7 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
 
     def trainer(self, settings: Settings) -> Race:
         entries = {}
-        for each in self._usable():
+        for each in self._select_candidates():
             estimator = self._contestant(each)
             own = settings.with_parameters(estimator.get_params(deep=False)).for_contestant(each.name)
             entries[each.name] = Entry(estimator.trainer(own), each.certifies_itself)
@@ -60,7 +60,7 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
             shared["dtype"] = "float64"  # whitening by inducing points needs the digits
         return methods()[contestant.method].load()(**contestant.options, **shared)
 
-    def _usable(self) -> list[Contestant]:
+    def _select_candidates(self) -> list[Contestant]:
         """The candidates that can work with the other parameters."""
         names = self.candidates
         if isinstance(names, str) or not names or any(name not in CANDIDATES for name in names):

@@ -21,7 +21,7 @@ from torch import Tensor
 from certgp.checks import check_rank
 from certgp.errors import InvalidInputError
 from certgp.features.base import FeatureMap
-from certgp.features.data_mercer import pick_by_column_norm, tuned_input_scale
+from certgp.features.data_mercer import pick_by_column_norm, tune_input_scale
 from certgp.features.fourier import FourierMap
 from certgp.features.inducing import inducing_points
 from certgp.features.mercer import MercerMap
@@ -86,7 +86,7 @@ class MercerFeatures(_FeatureTransformer):
         if isinstance(self.input_scale, str):
             if self.input_scale != "tuned":
                 raise InvalidInputError(f"input_scale must be positive numbers or 'tuned', found {self.input_scale!r}")
-            scale, centre = tuned_input_scale(kernel, X, rank), X.mean(0)
+            scale, centre = tune_input_scale(kernel, X, rank), X.mean(0)
         else:
             scale = _per_column("input_scale", self.input_scale, X.shape[1])
         by_norm = self.index_set == "column_norm"

@@ -47,7 +47,7 @@ def save(estimator: GPRegressor, model: FittedModel, path: Path) -> None:
     names = attributes.get("feature_names_in_")
     values |= {
         "estimator": name,
-        "parameters": {k: _plain(v) for k, v in estimator.get_params(deep=False).items() if _is_saved(k, v)},
+        "parameters": {k: _to_json(v) for k, v in estimator.get_params(deep=False).items() if _is_saved(k, v)},
         "fitted": {name: attributes[name] for name in _FITTED},
         "feature_names": None if names is None else [str(name) for name in names],
         "target_name": estimator.target_name_,
@@ -82,7 +82,7 @@ def load(path: str | Path, network: nn.Module | None = None) -> Any:
 
 def _build(tensors: dict[str, Any], values: Values, network: nn.Module | None) -> GPRegressor:
     parameters = {k: _revive(v) for k, v in values["parameters"].items()}
-    parameters |= _given_network(values["parameters"], network)
+    parameters |= _take_network(values["parameters"], network)
     estimator: GPRegressor = _find(values["estimator"])(**parameters)
     estimator.hold(build_model(tensors, values, network))
     for name, value in (values["fitted"] | values["choice"]).items():
@@ -115,7 +115,7 @@ def _is_saved(name: str, value: object) -> bool:
     return name not in _NOT_SAVED
 
 
-def _given_network(parameters: Values, network: nn.Module | None) -> Values:
+def _take_network(parameters: Values, network: nn.Module | None) -> Values:
     """The parameter ``network``: files hold weights, never code, so a user's module comes back from the user."""
     described = parameters.get("network")
     if described is None and network is not None:
@@ -130,7 +130,7 @@ def _given_network(parameters: Values, network: nn.Module | None) -> Values:
     return {"network": network}
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """A parameter as JSON: kernels by name and numbers, arrays and frames as lists."""
     if isinstance(value, Kernel):
         return value.describe()

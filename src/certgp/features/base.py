@@ -49,14 +49,14 @@ class FeatureMap(nn.Module, ABC):
         """M (r, r) with Phi = basis(X) M, or None for the identity."""
         return None
 
-    def mixed(self, raw: Tensor) -> Tensor:
+    def mix(self, raw: Tensor) -> Tensor:
         """Phi (n, r) of the raw features (n, r) of some rows."""
         mixing = self.mixing()
         return raw if mixing is None else raw @ mixing.to(raw.dtype)
 
     def forward(self, X: Tensor) -> Tensor:
         """Phi (n, r) of X (n, d)."""
-        return self.mixed(self.basis(X))
+        return self.mix(self.basis(X))
 
     # -------------------- the kernel
 

@@ -20,7 +20,7 @@ from certgp.features.index_sets import (
     total_degree_indices,
 )
 from certgp.kernels import Kernel, MercerExpansion
-from certgp.kernels.parameters import Bounds, positive
+from certgp.kernels.parameters import Bounds, as_positive
 from certgp.kernels.products import ProductPlan
 
 INDEX_SETS = ("optimal", "total_degree", "box")
@@ -50,7 +50,7 @@ class MercerMap(FeatureMap):
         *,
         dimension: int | None = None,
     ) -> None:
-        scale = positive("input_scale", torch.as_tensor(input_scale, dtype=torch.float64))
+        scale = as_positive("input_scale", torch.as_tensor(input_scale, dtype=torch.float64))
         expansion = kernel.mercer(scale)  # a kernel without one refuses here, with its reason
         d = dimension or max(scale.numel(), expansion.length_scale.numel())
         super().__init__(kernel, d)
@@ -71,7 +71,7 @@ class MercerMap(FeatureMap):
 
     @torch.no_grad()
     def choose_indices(self, rank: int) -> None:
-        self.set_indices(_named_indices(self.index_set, self.expansion.ratio.numpy(), rank))
+        self.set_indices(_choose_named(self.index_set, self.expansion.ratio.numpy(), rank))
 
     def set_indices(self, indices: IndexSet) -> None:
         """Use this set of multi-indices (r, d)."""
@@ -115,7 +115,7 @@ class MercerMap(FeatureMap):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
-def _named_indices(index_set: str, ratios: NDArray[np.float64], rank: int) -> IndexSet:
+def _choose_named(index_set: str, ratios: NDArray[np.float64], rank: int) -> IndexSet:
     if index_set == "optimal":
         return optimal_indices(ratios, rank)
     if index_set == "total_degree":

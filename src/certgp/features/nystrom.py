@@ -67,7 +67,7 @@ class NystromMap(FeatureMap):
         L = self._factor()
         return solve_lower(L, eye_like(L)).mT
 
-    def mixed(self, raw: Tensor) -> Tensor:
+    def mix(self, raw: Tensor) -> Tensor:
         """Phi (n, r) by one triangular solve, which is more accurate than the product with an explicit inverse."""
         return solve_lower(self._factor().to(raw.dtype), raw.mT).mT
 

@@ -73,7 +73,7 @@ class ResidualMap(FeatureMap):
         return ResidualMap(base, tensors["points"])
 
 
-def with_points(features: FeatureMap, kept: int, points: Tensor, rank: int) -> FeatureMap:
+def add_points(features: FeatureMap, kept: int, points: Tensor, rank: int) -> FeatureMap:
     """Inducing points (p, d) added to a map dominated by its kernel. Mercer features are completed by them. Of a map of
     inducing points the first ``kept`` stay, and of the others as many as ``rank`` leaves room for.
     """

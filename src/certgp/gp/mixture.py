@@ -94,17 +94,17 @@ class MixtureProcess(GaussianProcess):
     def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
         shares = self._shares(count, generator)
         draws = [member.sample(X, n, generator) for member, n in zip(self._members, shares, strict=True) if n]
-        return self._shuffled(draws, generator)
+        return self._shuffle(draws, generator)
 
     def sample_observations(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
         shares = zip(self._members, self._shares(count, generator), strict=True)
-        return self._shuffled([member.sample_observations(X, n, generator) for member, n in shares if n], generator)
+        return self._shuffle([member.sample_observations(X, n, generator) for member, n in shares if n], generator)
 
     def _shares(self, count: int, generator: torch.Generator) -> list[int]:
         """How many of ``count`` draws each member gets."""
         picks = torch.randint(len(self._members), (count,), generator=generator)
         return [int(n) for n in torch.bincount(picks, minlength=len(self._members))]
 
-    def _shuffled(self, draws: list[Tensor], generator: torch.Generator) -> Tensor:
+    def _shuffle(self, draws: list[Tensor], generator: torch.Generator) -> Tensor:
         joined = torch.cat(draws, dim=1)
         return joined[:, torch.randperm(joined.shape[1], generator=generator)]

@@ -19,7 +19,7 @@ from certgp.gp import LowRankModel, Statistics
 from certgp.gp.evidence import NOISE_REMEDY
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.dominated import certify_dominated
-from certgp.guarantees.reference_maps import ReferenceMaps, completed, outlier_share, reserved_points
+from certgp.guarantees.reference_maps import ReferenceMaps, complete_map, outlier_share, reserved_points
 from certgp.guarantees.rounding import certified_gap, divergence_rounding
 from certgp.kernels import Kernel
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower
@@ -158,7 +158,7 @@ def growing_references(
         # a first look at the sample, generous because it is one; then the gap itself
         glance = 0.25 * problem.source.n_rows * maps.gap(features)
         if last or (grown and promising(problem.signal_variance * glance)):
-            features, gap = completed(features, problem.model, problem.source, problem.engine, rank)
+            features, gap = complete_map(features, problem.model, problem.source, problem.engine, rank)
             if last or promising(problem.signal_variance * gap):
                 read = True
                 yield read_reference(problem, features)

@@ -2,7 +2,7 @@
 
 Eigenfunctions of the Gaussian kernel cost little and leave less and less of every row, but their number grows fast with
 the dimension. Inducing points chosen greedily from the rows follow the rows wherever they lie, and leave no less than
-their jitter. Which of the two is better is a matter of the data (docs/guarantees.md), so both are built and compared.
+their jitter. Which of the two is better is a matter of the data, so both are built and compared (docs/decisions/0019).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from certgp.features import (
     mean_gap,
     residual_points,
 )
-from certgp.features.data_mercer import tuned_input_scale
-from certgp.features.residual import with_points
+from certgp.features.data_mercer import tune_input_scale
+from certgp.features.residual import add_points
 from certgp.gp import LowRankModel
 from certgp.kernels import Kernel
 
@@ -59,7 +59,7 @@ class ReferenceMaps:
         if kernel.has_mercer_expansion:
             mixed = torch.from_numpy(np.random.default_rng(0).permutation(len(choose)))
             self._few = choose[mixed[:_MERCER_ROWS]]
-            self._scale = tuned_input_scale(kernel, self._few, max(tuning_rank, _TUNING_RANK), outliers)
+            self._scale = tune_input_scale(kernel, self._few, max(tuning_rank, _TUNING_RANK), outliers)
 
     def of_rank(self, rank: int, reserved: int = 0) -> FeatureMap:
         """Eigenfunctions, or inducing points where they leave much less. Of eigenfunctions ``reserved`` fewer than
@@ -93,7 +93,7 @@ def reserved_points(rank: int) -> int:
 
 
 @torch.no_grad()
-def completed(
+def complete_map(
     features: FeatureMap, model: LowRankModel, source: RowSource, engine: Engine, rank: int
 ) -> tuple[FeatureMap, float]:
     """The map, built for ``rank``, with inducing points on the rows of the source that it explains least, and a bound
@@ -118,7 +118,7 @@ def completed(
     if len(chosen) == 0:
         return features, left.whole
     gained = float((1.0 - base(chosen).square().sum(1)).clamp_min(0.0).sum())
-    return with_points(features, base.rank, chosen, rank), max(left.total - gained, 0.0)
+    return add_points(features, base.rank, chosen, rank), max(left.total - gained, 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,7 +57,7 @@ class Kernel(ABC):
             )
         given = {name: value for name, value in everything.items() if value is not None}
         start = {name: each.default for name, each in self.parameters.items()} | given
-        own = None if columns is None else _checked_columns(columns)
+        own = None if columns is None else _check_columns(columns)
         self._set(start, given, own, {})
 
     def _set(
@@ -67,7 +67,7 @@ class Kernel(ABC):
         columns: tuple[int, ...] | None,
         parts: Mapping[str, Kernel],
     ) -> None:
-        checked = {name: self.parameters[name].checked(name, value) for name, value in values.items()}
+        checked = {name: self.parameters[name].check(name, value) for name, value in values.items()}
         self.__dict__.update(checked, _values=checked, given=frozenset(given), columns=columns, parts=parts)
 
     def __init_subclass__(cls) -> None:
@@ -80,7 +80,7 @@ class Kernel(ABC):
         raise AttributeError(f"kernels are immutable; use replace({name}=...)")
 
     def __repr__(self) -> str:
-        own = [f"{name}={_short(value)}" for name, value in self._values.items()]
+        own = [f"{name}={_format_value(value)}" for name, value in self._values.items()]
         columns = [] if self.columns is None else [f"columns={list(self.columns)}"]
         return f"{type(self).__name__}({', '.join([*map(repr, self.parts.values()), *own, *columns])})"
 
@@ -113,7 +113,7 @@ class Kernel(ABC):
 
     def unit(self, X: Tensor, Z: Tensor) -> Tensor:
         """k(X, Z) / sf2, (n, D) x (m, D) -> (n, m), in the type of X."""
-        return self.evaluate(self.seen(X), self.seen(Z))
+        return self.evaluate(self.pick_columns(X), self.pick_columns(Z))
 
     def diagonal(self, X: Tensor) -> Tensor:
         """k(x_i, x_i) for every row, (n,)."""
@@ -123,9 +123,9 @@ class Kernel(ABC):
         """k(x_i, x_i) / sf2 for every row, (n,)."""
         if self.constant_diagonal:
             return torch.ones(X.shape[0], dtype=torch.float64)
-        return self.evaluate_diagonal(self.seen(X.double()))
+        return self.evaluate_diagonal(self.pick_columns(X.double()))
 
-    def seen(self, X: Tensor) -> Tensor:
+    def pick_columns(self, X: Tensor) -> Tensor:
         """The kernel's own columns of X (n, D)."""
         return X if self.columns is None else X[:, list(self.columns)]
 
@@ -139,7 +139,7 @@ class Kernel(ABC):
     @property
     def values(self) -> dict[str, Tensor]:
         """All parameters by name; those of a part as ``part__name``."""
-        return dict(self._values) | _joined({prefix: part.values for prefix, part in self.parts.items()})
+        return dict(self._values) | _join_names({prefix: part.values for prefix, part in self.parts.items()})
 
     def parameter(self, name: str) -> Parameter:
         """What a parameter of this name is."""
@@ -153,8 +153,8 @@ class Kernel(ABC):
             raise InvalidInputError(
                 f"the {self.name} kernel has no parameter {', '.join(unknown)}; it has {', '.join(self.values)}"
             )
-        own = {name: self.parameters[name].checked(name, named[name]) for name in self.parameters if name in named}
-        return self.rebuilt(own, lambda prefix, part: part.replace(**_of_part(named, prefix)))
+        own = {name: self.parameters[name].check(name, named[name]) for name in self.parameters if name in named}
+        return self.rebuild(own, lambda prefix, part: part.replace(**_pick_part(named, prefix)))
 
     def with_signal_variance(self, signal_variance: float | Tensor) -> Self:
         """The same kernel with another signal variance."""
@@ -162,7 +162,7 @@ class Kernel(ABC):
 
     def scaled(self, factor: Tensor, given: bool = True) -> Self:
         """factor k; whether its size counts as given is as told, or stays as it was."""
-        return self.rebuilt({SIGNAL: factor * self.signal_variance}, lambda _, part: part, given)
+        return self.rebuild({SIGNAL: factor * self.signal_variance}, lambda _, part: part, given)
 
     @property
     def size_given(self) -> bool:
@@ -180,12 +180,12 @@ class Kernel(ABC):
         kernel = self.relative()
         own = {name: kernel.values[name] for name, each in self.parameters.items() if each.log_bounds}
         own.pop(SIGNAL, None)
-        return own | _joined({prefix: part.learned_values() for prefix, part in kernel.parts.items()})
+        return own | _join_names({prefix: part.learned_values() for prefix, part in kernel.parts.items()})
 
     def with_learned(self, named: Mapping[str, Tensor]) -> Self:
         """The kernel with these ``learned_values``, at some signal variance."""
-        own = {name: self.parameters[name].checked(name, named[name]) for name in self.parameters if name in named}
-        return self.relative().rebuilt(own, lambda prefix, part: part.with_learned(_of_part(named, prefix)))
+        own = {name: self.parameters[name].check(name, named[name]) for name in self.parameters if name in named}
+        return self.relative().rebuild(own, lambda prefix, part: part.with_learned(_pick_part(named, prefix)))
 
     def relative(self) -> Self:
         """The kernel at the signal variance to which the learned sizes of its parts refer."""
@@ -194,7 +194,7 @@ class Kernel(ABC):
     def detached(self) -> Self:
         """The same kernel without gradients."""
         own = {name: value.detach() for name, value in self._values.items()}
-        return self.rebuilt(own, lambda _, part: part.detached(), given=False)
+        return self.rebuild(own, lambda _, part: part.detached(), given=False)
 
     def expanded(self, dimension: int) -> Self:
         """The kernel for inputs of ``dimension`` columns, with one number per dimension where it may have one; refuses
@@ -211,9 +211,9 @@ class Kernel(ABC):
             if value.numel() not in (1, d):
                 raise InvalidInputError(f"{name} has {value.numel()} numbers but the kernel works in {d} dimension(s)")
         own = {name: value.expand(d) for name, value in wide.items()}
-        return self.rebuilt(own, lambda _, part: part.expanded(dimension), given=False)
+        return self.rebuild(own, lambda _, part: part.expanded(dimension), given=False)
 
-    def rebuilt(self, values: Mapping[str, Tensor], change: Change, given: bool = True) -> Self:
+    def rebuild(self, values: Mapping[str, Tensor], change: Change, given: bool = True) -> Self:
         """A copy with other values, which count as given or leave that as it was, and changed parts."""
         made = copy.copy(self)
         everything = {**self._values, **values}
@@ -229,7 +229,7 @@ class Kernel(ABC):
         wide = self.expanded(len(scale))
         m, s, inner = self._own(mean), self._own(scale), self._unit_of_parts(y_scale)
         own = {name: each.to_user(wide.values[name], m, s, y_scale) for name, each in self.parameters.items()}
-        return self.rebuilt(own, lambda _, part: part.to_user(mean, scale, inner))
+        return self.rebuild(own, lambda _, part: part.to_user(mean, scale, inner))
 
     def to_standardised(self, mean: Units, scale: Units, y_scale: float, default_length: float | None = None) -> Self:
         """The inverse of ``to_user``. A parameter that was not given has its default in standardised units; a length
@@ -242,11 +242,11 @@ class Kernel(ABC):
             own[name] = wide.values[name]
             if default_length is not None and self.parameters[name].is_length:
                 own[name] = torch.full_like(own[name], default_length)
-        return self.rebuilt(own, lambda _, part: part.to_standardised(mean, scale, inner, default_length))
+        return self.rebuild(own, lambda _, part: part.to_standardised(mean, scale, inner, default_length))
 
     def _own(self, per_column: Units) -> Tensor:
         """The numbers (D,) of the kernel's own columns."""
-        return self.seen(torch.as_tensor(per_column, dtype=torch.float64)[None])[0]
+        return self.pick_columns(torch.as_tensor(per_column, dtype=torch.float64)[None])[0]
 
     def _unit_of_parts(self, y_scale: float) -> float:
         """The unit of y that parts carry: none where the signal variance is a factor of its own."""
@@ -264,7 +264,7 @@ class Kernel(ABC):
             found["not_given"] = sorted(self.parameters.keys() - self.given)
         return found
 
-    def not_given(self, names: Iterable[str]) -> Self:
+    def without_given(self, names: Iterable[str]) -> Self:
         """The same kernel, in which these parameters count as not given."""
         made = copy.copy(self)
         made.__dict__.update(given=self.given - set(names))
@@ -332,23 +332,23 @@ class Kernel(ABC):
         return Product(self, other) if isinstance(other, Kernel) else NotImplemented
 
 
-def _checked_columns(columns: Sequence[int]) -> tuple[int, ...]:
+def _check_columns(columns: Sequence[int]) -> tuple[int, ...]:
     whole = all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) and each >= 0 for each in columns)
     if not whole or len(columns) == 0 or len(set(columns)) != len(columns):
         raise InvalidInputError(f"columns must be distinct whole numbers from 0 on, found {columns!r}")
     return tuple(int(each) for each in columns)
 
 
-def _short(value: Tensor) -> str:
+def _format_value(value: Tensor) -> str:
     return np.array2string(value.detach().numpy(), precision=4, threshold=8, separator=", ")
 
 
-def _of_part(named: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def _pick_part(named: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """What belongs to one part of all that is named."""
     start = prefix + BETWEEN
     return {name.removeprefix(start): value for name, value in named.items() if name.startswith(start)}
 
 
-def _joined(parts: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
+def _join_names(parts: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """The values of all parts under the names ``part__name``."""
     return {prefix + BETWEEN + name: value for prefix, values in parts.items() for name, value in values.items()}

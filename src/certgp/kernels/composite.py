@@ -25,7 +25,7 @@ class Sum(Kernel):
     name, composite = "sum", True
 
     def __init__(self, *parts: Kernel) -> None:
-        self._set({}, (), None, _named(self.name, parts))
+        self._set({}, (), None, _name_parts(self.name, parts))
 
     @property
     def constant_diagonal(self) -> bool:
@@ -39,7 +39,7 @@ class Sum(Kernel):
         return self.scaled(signal_variance / self.signal_variance)
 
     def scaled(self, factor: Tensor, given: bool = True) -> Self:
-        return self.rebuilt({}, lambda _, part: part.scaled(factor, given))
+        return self.rebuild({}, lambda _, part: part.scaled(factor, given))
 
     @property
     def size_given(self) -> bool:
@@ -81,7 +81,7 @@ class Product(Kernel):
     parameters: ClassVar = {SIGNAL: VARIANCE}
 
     def __init__(self, *parts: Kernel, signal_variance: Numbers | None = None) -> None:
-        factors = {name: _at_one(part) for name, part in _named(self.name, parts).items()}
+        factors = {name: _normalise(part) for name, part in _name_parts(self.name, parts).items()}
         size = math.prod((part.signal_variance for part in parts), start=torch.ones((), dtype=torch.float64))
         given = signal_variance is not None or any(part.size_given for part in parts)
         values = {SIGNAL: size if signal_variance is None else signal_variance}
@@ -91,11 +91,11 @@ class Product(Kernel):
     def constant_diagonal(self) -> bool:
         return all(part.constant_diagonal for part in self.parts.values())
 
-    def rebuilt(self, values: Mapping[str, Tensor], change: Change, given: bool = True) -> Self:
+    def rebuild(self, values: Mapping[str, Tensor], change: Change, given: bool = True) -> Self:
         """What a change makes of the factors' signal variances becomes part of the overall one."""
-        made = super().rebuilt(values, change, given)
+        made = super().rebuild(values, change, given)
         size = math.prod((part.signal_variance for part in made.parts.values()), start=made.signal_variance)
-        return super(Product, made).rebuilt({SIGNAL: size}, lambda _, part: _at_one(part), given=False)
+        return super(Product, made).rebuild({SIGNAL: size}, lambda _, part: _normalise(part), given=False)
 
     def with_learned(self, named: Mapping[str, Tensor]) -> Self:
         """The sizes that learned shapes bring with them do not count."""
@@ -116,7 +116,7 @@ class Product(Kernel):
         return set.union(*(part.decaying_columns(dimension) for part in self.parts.values()))
 
 
-def _named(owner: str, parts: Sequence[Kernel]) -> dict[str, Kernel]:
+def _name_parts(owner: str, parts: Sequence[Kernel]) -> dict[str, Kernel]:
     """The parts, those of the owner's own kind flattened, by their names; the second ``gaussian`` is ``gaussian_2``."""
     if not all(isinstance(part, Kernel) for part in parts) or not parts:
         raise InvalidInputError(f"a {owner} of kernels takes one kernel or more, found {parts!r}")
@@ -128,6 +128,6 @@ def _named(owner: str, parts: Sequence[Kernel]) -> dict[str, Kernel]:
     return named
 
 
-def _at_one(part: Kernel) -> Kernel:
+def _normalise(part: Kernel) -> Kernel:
     """At a signal variance of one; what was not given stays so."""
     return part if float(part.signal_variance.detach()) == 1.0 else part.scaled(1.0 / part.signal_variance, given=False)

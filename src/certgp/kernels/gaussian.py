@@ -35,7 +35,7 @@ class Gaussian(Kernel):
         return gaussian_correlation(X, Z, self.length_scale)
 
     def rounding(self, Z: Tensor) -> float:
-        return gaussian_rounding(self.seen(Z), self.length_scale)
+        return gaussian_rounding(self.pick_columns(Z), self.length_scale)
 
     @property
     def has_mercer_expansion(self) -> bool:
@@ -97,9 +97,9 @@ class _GaussianCorrelation(torch.autograd.Function):
             T = G[:, part] * K[:, part]
             moments.addmm_(T, x_one[part])
             if by_X is not None:
-                by_X[part] = _pulled(T.mT @ z_one, X[part]) / length_scale
+                by_X[part] = _pull_back(T.mT @ z_one, X[part]) / length_scale
         d = X.shape[1]
-        by_Z = _pulled(moments[:, : d + 1], Z) / length_scale
+        by_Z = _pull_back(moments[:, : d + 1], Z) / length_scale
         first, total, second = moments.split([d, 1, d], 1)
         by_scale = (second - 2.0 * Z * first + total * Z.square()).sum(0) / length_scale
         return by_X, by_Z, by_scale
@@ -117,6 +117,6 @@ def _exponent(X: Tensor, Z: Tensor) -> Tensor:
     return (left @ right.mT).clamp_(max=0.0)
 
 
-def _pulled(moments: Tensor, own: Tensor) -> Tensor:
+def _pull_back(moments: Tensor, own: Tensor) -> Tensor:
     """T others - diag(T 1) own from moments = T [others, 1]."""
     return moments[:, :-1] - moments[:, -1:] * own

@@ -34,7 +34,7 @@ class Linear(Kernel):
         return self.scaled(signal_variance / self.signal_variance)
 
     def scaled(self, factor: Tensor, given: bool = True) -> Self:
-        return self.rebuilt({"variance": factor * self.variance}, lambda _, part: part, given)
+        return self.rebuild({"variance": factor * self.variance}, lambda _, part: part, given)
 
     @property
     def size_given(self) -> bool:

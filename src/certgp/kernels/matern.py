@@ -25,7 +25,7 @@ class Matern12(Kernel):
         return torch.exp(-scaled_distance(X, Z, self.length_scale))
 
     def rounding(self, Z: Tensor) -> float:
-        return distance_rounding(self.seen(Z), self.length_scale)
+        return distance_rounding(self.pick_columns(Z), self.length_scale)
 
 
 class Matern32(Kernel):
@@ -40,7 +40,7 @@ class Matern32(Kernel):
         return (1.0 + a) * torch.exp(-a)
 
     def rounding(self, Z: Tensor) -> float:
-        return distance_rounding(self.seen(Z), self.length_scale)
+        return distance_rounding(self.pick_columns(Z), self.length_scale)
 
 
 class Matern52(Kernel):
@@ -55,4 +55,4 @@ class Matern52(Kernel):
         return (1.0 + a + a.square() / 3.0) * torch.exp(-a)
 
     def rounding(self, Z: Tensor) -> float:
-        return distance_rounding(self.seen(Z), self.length_scale)
+        return distance_rounding(self.pick_columns(Z), self.length_scale)

@@ -39,13 +39,13 @@ class Parameter:
         """Is it measured in the units of the inputs?"""
         return self.positive and self.input_power == 1
 
-    def checked(self, name: str, value: Numbers) -> Tensor:
+    def check(self, name: str, value: Numbers) -> Tensor:
         """The value as a float64 tensor of the right kind, or an error that names the parameter."""
         given = value if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value, dtype=np.float64))
         if given.ndim > (1 if self.per_dimension else 0):
             wanted = "one number or one per dimension" if self.per_dimension else "one number"
             raise InvalidInputError(f"{name} takes {wanted}, found an array of shape {tuple(given.shape)}")
-        return positive(name, given) if self.positive else finite(name, given)
+        return as_positive(name, given) if self.positive else as_finite(name, given)
 
     def to_user(self, value: Tensor, mean: Tensor, scale: Tensor, y_scale: float) -> Tensor:
         """From the units of standardised inputs and targets to those of the data."""
@@ -64,7 +64,7 @@ VARIANCE = Parameter(output_power=2, log_bounds=(-14.0, 14.0))
 LOCATION = Parameter(default=0.0, per_dimension=True, input_power=1, positive=False)
 
 
-def positive(name: str, value: Numbers) -> Tensor:
+def as_positive(name: str, value: Numbers) -> Tensor:
     """A float64 tensor of positive finite numbers, or an error that names the argument."""
     tensor = (value if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value, dtype=np.float64))).double()
     if tensor.numel() == 0 or not bool(torch.isfinite(tensor).all()) or bool((tensor <= 0).any()):
@@ -72,7 +72,7 @@ def positive(name: str, value: Numbers) -> Tensor:
     return tensor
 
 
-def finite(name: str, value: Tensor) -> Tensor:
+def as_finite(name: str, value: Tensor) -> Tensor:
     """A float64 tensor of finite numbers, or an error that names the argument."""
     if value.numel() == 0 or not bool(torch.isfinite(value).all()):
         raise InvalidInputError(f"{name} must be finite, found {value.detach().tolist()}")

@@ -40,7 +40,7 @@ class Periodic(Kernel):
         The remainder of x / p is exact, so an angle errs by at most 19 u however far x is out, and w_j by 22 u. Both
         ends move a distance by at most 44 u |1 / l|, and a Gaussian correlation by 0.61 times as much.
         """
-        own = self.seen(Z.detach().double())
+        own = self.pick_columns(Z.detach().double())
         arcs = self._arcs(own).detach()
         circles = 32.0 * UNIT_ROUNDOFF * math.sqrt(float(arcs[: own.shape[1]].pow(-2).sum()))
         return gaussian_rounding(self._circles(own).detach(), arcs) + circles

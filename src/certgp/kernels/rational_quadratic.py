@@ -30,4 +30,4 @@ class RationalQuadratic(Kernel):
         return torch.exp(-alpha * torch.log1p(squares / (2.0 * alpha)))
 
     def rounding(self, Z: Tensor) -> float:
-        return distance_rounding(self.seen(Z), self.length_scale)
+        return distance_rounding(self.pick_columns(Z), self.length_scale)

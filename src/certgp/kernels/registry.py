@@ -49,4 +49,4 @@ def kernel_from_description(description: Mapping[str, Any]) -> Kernel:
         )
     family: Any = _KERNELS[name]
     made: Kernel = family(*map(kernel_from_description, parts), **values)
-    return made.not_given(not_given)
+    return made.without_given(not_given)

@@ -97,7 +97,7 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
 def build_process(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
     """The process that ``describe_process`` described."""
     if values["kind"] == "mixture":
-        parts = [_part(tensors, f"{i}.") for i in range(len(values["members"]))]
+        parts = [_select_part(tensors, f"{i}.") for i in range(len(values["members"]))]
         pairs = zip(parts, values["members"], strict=True)
         return MixtureProcess([build_process(part, described, network) for part, described in pairs])
     process = _build_single(tensors, values, network)
@@ -110,14 +110,14 @@ def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -
     if values["kind"] == "exact":
         kernel = kernel_from_description(values["kernel"])
         return ExactProcess(kernel, tensors["rows.X"], tensors["rows.y"], noise)
-    transform = build_transform(values["transform"], _part(tensors, "model.transform."), network)
-    features = build_features(values["features"], _part(tensors, "model.features."))
+    transform = build_transform(values["transform"], _select_part(tensors, "model.transform."), network)
+    features = build_features(values["features"], _select_part(tensors, "model.features."))
     A, b = tensors["statistics.A"], tensors["statistics.b"]
     stats = Statistics(A, b, values["yty"], values["n"], values["kernel_trace"])
     model = LowRankModel(transform, features).eval().requires_grad_(False)
     return LowRankProcess(model, stats, signal, noise, values["variance"])
 
 
-def _part(tensors: Tensors, prefix: str) -> Tensors:
+def _select_part(tensors: Tensors, prefix: str) -> Tensors:
     """The tensors whose names begin with a prefix, without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

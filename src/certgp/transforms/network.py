@@ -105,8 +105,8 @@ def _batch_moments(raw: Tensor) -> tuple[Tensor, Tensor]:
 class TanhNetwork(nn.Sequential):
     """The default network: linear layers of the given widths with tanh between them; two widths make it linear.
 
-    Weights start as N(0, 1 / fan-in) [LeCun 1998] and the first layer's biases as U(-1/2, 1/2): torch's own start is
-    too small for tanh at these widths (measured: docs/deep.md). The generator alone decides, not torch's global one.
+    Weights start as N(0, 1 / fan-in) [LeCun 1998], which keeps the outputs of tanh layers from shrinking, and the first
+    layer's biases as U(-1/2, 1/2). The generator alone decides, not torch's global one.
     """
 
     def __init__(self, widths: Sequence[int], generator: torch.Generator) -> None:

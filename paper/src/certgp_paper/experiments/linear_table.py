@@ -3,9 +3,9 @@
 Four variants, each labelled in every row; ``linear_rows.VARIANTS`` says what they are, ``paper_protocol`` has the
 paper's.
 
-Splits, test rows and units are those of the released code (``splits``). Inside a cell nothing is
-chosen on test rows. The protocols themselves were settled with test scores of elevators and protein in view (see
-``paper_protocol`` and docs/benchmarks.md).
+Splits, test rows and units are those of the released code (``splits``). Inside a cell nothing is chosen on test rows.
+The protocols themselves were settled with test scores of elevators and protein in view (``paper_protocol`` and
+docs/decisions/0013).
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ _VARIANCE_BOUNDS = (math.log(1e-6), math.log(1e6))
 class JointObjective(FoldedObjective[EvidenceGradient]):
     """Negative log evidence or ELBO per row as a function of (log sf2, log s2, parameters of the model).
 
-    ``LowRankObjective`` maximises the two variances out instead, which takes fewer steps (docs/benchmarks.md); this is
-    for training as others do it.
+    ``LowRankObjective`` maximises the two variances out instead (docs/decisions/0009); this is for training as others
+    do it.
     """
 
     def __init__(

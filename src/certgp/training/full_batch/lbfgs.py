@@ -43,13 +43,13 @@ class _Recorder:
 
     def evaluate(self, values: Array) -> tuple[float, Array]:
         known = None if self.log is None else self.log.recall(values)
-        value, gradient = self._computed(values) if known is None else known
+        value, gradient = self._compute(values) if known is None else known
         if self.log is not None and known is None:
             self.log.record(values, value, gradient)
         self._last = {values.tobytes(): float(np.linalg.norm(gradient))}
         return value, gradient
 
-    def _computed(self, values: Array) -> tuple[float, Array]:
+    def _compute(self, values: Array) -> tuple[float, Array]:
         try:
             value, gradient = self.objective.evaluate(values)
         except NotPositiveDefiniteError:
@@ -126,14 +126,14 @@ def minimise(
         )
 
     result = run(start, max_iter)
-    little = recorder.settled or _stuck(result) or "REDUCTION OF F" in str(result.message)
+    little = recorder.settled or _is_stuck(result) or "REDUCTION OF F" in str(result.message)
     if little and len(recorder.iterations) < max_iter and objective.sharpen():
         result = run(result.x, max_iter - len(recorder.iterations))
-    flat = _stuck(result)
+    flat = _is_stuck(result)
     # a fresh start takes another first step where a parameter is unbounded; where all are bounded it repeats itself
     if flat and len(recorder.iterations) < max_iter and not np.isfinite(objective.bounds()).all():
         again = run(result.x, max_iter - len(recorder.iterations))
-        flat = _stuck(again) and result.fun - again.fun < tolerance
+        flat = _is_stuck(again) and result.fun - again.fun < tolerance
         result = again
     objective.move_to(result.x)
     value = float(result.fun)
@@ -146,7 +146,7 @@ def minimise(
     return OptimisationResult(result.x, value, len(history), converged, reason, recorder.stopped_by_callback, history)
 
 
-def _stuck(result: OptimizeResult) -> bool:
+def _is_stuck(result: OptimizeResult) -> bool:
     """Did the line search find no better point?"""
     return "ABNORMAL" in str(result.message)
 
@@ -163,7 +163,7 @@ def _verdict(
     norm = float(np.linalg.norm(result.jac))
     if flat and norm <= _SMALL_GRADIENT:
         return True, f"no better point is found: the objective is flat here to rounding (gradient {norm:.1e})"
-    if _stuck(result):
+    if _is_stuck(result):
         return False, f"the line search found no better point: the objective is rough here (gradient {norm:.1e})"
     if "PROJECTED GRADIENT" in message or "PGTOL" in message:
         return True, "the gradient vanished"

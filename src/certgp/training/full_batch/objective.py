@@ -132,17 +132,17 @@ class FoldedObjective(Objective, Generic[C]):
         """Statistics of the features at the current parameters."""
         if self._mix_rows:
             return fold_feature_statistics(self.model, self.source, self.engine)
-        return self._mixed(self.raw_statistics())
+        return self._mix(self.raw_statistics())
 
     def two_folds(self) -> tuple[C, Array]:
         """The criterion at the current parameters, and its gradient (P,) in those of the model."""
-        kept = self._kept_features() if self._keep else _KeptFeatures(self.statistics(), ())
+        kept = self._fold_and_keep() if self._keep else _KeptFeatures(self.statistics(), ())
         with one_thread_below(self.model.rank):
-            found, by_gram, by_projection, direct = self._through_mixing(kept.statistics)
+            found, by_gram, by_projection, direct = self._pull_through_mixing(kept.statistics)
         pulled = self._pull_back(by_gram, by_projection, found.by_trace, kept.chunks)
         return found, ParameterVector.flatten([a + b for a, b in zip(direct, pulled.tensors, strict=True)])
 
-    def _through_mixing(self, statistics: Statistics) -> tuple[C, Tensor, Tensor, list[Tensor]]:
+    def _pull_through_mixing(self, statistics: Statistics) -> tuple[C, Tensor, Tensor, list[Tensor]]:
         """Criterion, cotangents of the raw statistics, and the gradient that flows through the mixing matrix alone."""
         zeros = [torch.zeros_like(p) for p in self.parameters.tensors]
         p = self.criterion(statistics)
@@ -159,24 +159,24 @@ class FoldedObjective(Objective, Generic[C]):
         direct = [z if g is None else g for z, g in zip(zeros, grads, strict=True)]
         return p, by_gram, by_projection, direct
 
-    def _kept_features(self) -> _KeptFeatures:
+    def _fold_and_keep(self) -> _KeptFeatures:
         """Fold 1 that keeps each chunk's raw features, with their graph, and targets."""
         features = self.model.features
 
         def task(chunk: Chunk) -> _KeptFeatures:
-            basis, diagonal, y = evaluated = self._evaluated(chunk)
+            basis, diagonal, y = evaluated = self._evaluate_chunk(chunk)
             with torch.no_grad():
-                folded = features.mixed(basis.detach()) if self._mix_rows else basis.detach()
+                folded = features.mix(basis.detach()) if self._mix_rows else basis.detach()
             return _KeptFeatures(Statistics.of(folded, y, diagonal), (evaluated,))
 
         kept = self.engine.fold(task, self.source, self.model.width)
-        return kept if self._mix_rows else _KeptFeatures(self._mixed(kept.statistics), kept.chunks)
+        return kept if self._mix_rows else _KeptFeatures(self._mix(kept.statistics), kept.chunks)
 
-    def _mixed(self, raw: Statistics) -> Statistics:
+    def _mix(self, raw: Statistics) -> Statistics:
         with torch.no_grad(), one_thread_below(self.model.rank):
             return raw.mixed(self.model.features.mixing())
 
-    def _evaluated(self, chunk: Chunk) -> _Evaluated:
+    def _evaluate_chunk(self, chunk: Chunk) -> _Evaluated:
         with torch.enable_grad():
             return self.model.basis(chunk.X), self.model.diagonal(chunk.X), chunk.y
 
@@ -196,7 +196,7 @@ class FoldedObjective(Objective, Generic[C]):
             return _GradientSum(tuple(torch.zeros_like(p) if g is None else g for g, p in pairs))
 
         def recompute(chunk: Chunk) -> _GradientSum:
-            return pull(self._evaluated(chunk))
+            return pull(self._evaluate_chunk(chunk))
 
         if kept:
             return sum_over(pull, kept)

@@ -13,7 +13,7 @@ from certgp.gp import BasisPool, LowRankModel, Profile, greedy_selection, profil
 from certgp.transforms import Transform
 
 _POOL_ROWS = 10_000
-_POOL_FACTOR = {"elbo": 3, "marginal": 10}  # pool size in multiples of the rank (measured: docs/benchmarks.md)
+_POOL_FACTOR = {"elbo": 3, "marginal": 10}  # pool size in multiples of the rank (docs/decisions/0002)
 _LARGEST_POOL = 2_000
 _EXCHANGE_ROWS, _NEWCOMERS = 20_000, 1_000  # rows on which exchanges are judged, rows that may become inducing points
 _LEAST_GAIN, _MOST_EXCHANGES = 1e-6, 50  # what one must bring per row; at a time, so that a large rank costs no hour
@@ -69,7 +69,7 @@ def exchange_inducing_points(
     before = np.arange(features.rank)
     with one_thread_below(features.rank):
         pool = BasisPool(statistics, everyone.prior(), current.signal_variance, current.noise_variance, objective)
-        after = pool.exchanged(before, _LEAST_GAIN * rows.n_rows, min(features.rank, _MOST_EXCHANGES))
+        after = pool.exchange(before, _LEAST_GAIN * rows.n_rows, min(features.rank, _MOST_EXCHANGES))
     features.inducing_points.copy_(points[torch.from_numpy(after)])
     moved = _profile(model, rows, engine, objective)
     if not moved.value < current.value:

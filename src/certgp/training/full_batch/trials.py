@@ -55,7 +55,7 @@ def try_candidates(
     """Run the candidates, each announced by ``begin``, round by round; after each, the worse half drops out.
 
     The score is taken on rows that the trials do not see: objectives alone would favour candidates with more
-    parameters (measured: docs/benchmarks.md). A callback that stops the fit ends the trials with the best so far.
+    parameters (docs/decisions/0001). A callback that stops the fit ends the trials with the best so far.
     """
     field: list[_Standing] = [_Standing(candidate, None, None) for candidate in candidates]
     dropped: list[_Standing] = []

@@ -191,7 +191,7 @@ class EvidenceTask(MinibatchTask):
         module.choose_indices()
         raw = raw_outputs(module.network, self.rows)
         embedded = Chunk(module.network.measure(raw.X).double(), raw.y.double())
-        process = conditioned_on(module.features, embedded, *module.variances, self.variance)
+        process = condition_head(module.features, embedded, *module.variances, self.variance)
         held_out = raw_outputs(module.network, self.validation)
         return calibrated_nlpd(process, Chunk(module.network.standardise(held_out.X).double(), held_out.y.double()))[0]
 
@@ -203,7 +203,7 @@ def _scalar(value: float) -> Tensor:
     return torch.tensor(value, dtype=torch.float64)
 
 
-def conditioned_on(
+def condition_head(
     features: FeatureMap, embedded: Chunk, signal_variance: float, noise_variance: float, variance: str
 ) -> LowRankProcess:
     """The head as a process on embedded rows."""
@@ -247,9 +247,9 @@ def finish(
     scale = 1.0
     if calibrate and len(held_out):
         rest = torch.from_numpy(held_out)
-        process = conditioned_on(features, learned, best.signal_variance, best.noise_variance, variance)
+        process = condition_head(features, learned, best.signal_variance, best.noise_variance, variance)
         scale = max(1.0, calibrated_nlpd(process, Chunk(everything.X[rest], everything.y[rest]))[1])
-    head = conditioned_on(features, everything, best.signal_variance, best.noise_variance, variance)
+    head = condition_head(features, everything, best.signal_variance, best.noise_variance, variance)
     model = module.model.requires_grad_(False)
     fitted = LowRankProcess(model, head.statistics, best.signal_variance, best.noise_variance, variance)
     fitted.noise_scale = scale

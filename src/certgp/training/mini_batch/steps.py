@@ -30,7 +30,7 @@ _FEWEST_BATCHES, _SMALLEST_BATCH, _FEWEST_STEPS = 10, 32, 50
 
 @dataclass(frozen=True)
 class MinibatchSettings:
-    """How the steps are made. The defaults were measured on several data sets (docs/deep.md)."""
+    """How the steps are made. Why 40 epochs: docs/decisions/0015."""
 
     epochs: int = 40
     batch_size: int = 250
@@ -123,7 +123,7 @@ def train_minibatches(
     if begin is not None:
         begin(run.best)
     while run.epoch < settings.epochs and run.reason is None:
-        run.one_epoch(callbacks)
+        run.run_epoch(callbacks)
         # in between, the coming steps would depend on statistics that a checkpoint does not hold
         if checkpoint is not None and (run.epoch % settings.refresh_every == 0 or run.epoch == settings.epochs):
             run.write(checkpoint)
@@ -150,13 +150,13 @@ class _Run:
         self.reason: str | None = None
         self.stopped = False
 
-    def one_epoch(self, callbacks: Sequence[Callback]) -> None:
+    def run_epoch(self, callbacks: Sequence[Callback]) -> None:
         rng = np.random.default_rng([self.seed, self.epoch])
         self.task.module.train()
         try:
             with torch.random.fork_rng(devices=[]):  # modules with dropout draw from torch's global generator
                 torch.manual_seed(int(rng.integers(2**31)))
-                value = self._all_steps(rng)
+                value = self._run_steps(rng)
         except NotPositiveDefiniteError:
             value = math.nan
         self.epoch += 1
@@ -167,7 +167,7 @@ class _Run:
         validation = self._validate(last) if last or self.epoch % self.settings.validate_every == 0 else None
         self._record(value, validation, callbacks)
 
-    def _all_steps(self, rng: np.random.Generator) -> float:
+    def _run_steps(self, rng: np.random.Generator) -> float:
         task, value = self.task, math.nan
         if self.epoch % self.settings.refresh_every == 0:
             task.refresh(np.array_split(rng.permutation(task.n_rows), self.batches))
@@ -188,7 +188,7 @@ class _Run:
         return value
 
     def _validate(self, last: bool) -> float | None:
-        average = self.average.finished()
+        average = self.average.finish()
         score = self.task.validate(average)
         if score is None:
             self.best_state, self.best_epoch = average.snapshot(), self.epoch
@@ -218,7 +218,7 @@ class _Run:
     def best(self) -> dict[str, Tensor]:
         """The weights to keep: the average of the best epoch, or the present one before any validation."""
         if not math.isfinite(self.best_score) and self.epoch > self.best_epoch:
-            return self.average.finished().snapshot()
+            return self.average.finish().snapshot()
         return self.best_state
 
     def finish(self) -> OptimisationResult:
@@ -263,12 +263,12 @@ class _Run:
         if found is None:
             return False
         tensors, values = found
-        self.task.module.restore(_part(tensors, "module"))
+        self.task.module.restore(_select_part(tensors, "module"))
         self.average = _MovingAverage(self.task.module)
-        self.average.module.restore(_part(tensors, "average"))
-        self.best_state = _part(tensors, "best")
+        self.average.module.restore(_select_part(tensors, "average"))
+        self.best_state = _select_part(tensors, "best")
         state: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in _part(tensors, "optimiser").items():
+        for name, tensor in _select_part(tensors, "optimiser").items():
             index, key = name.split(".", 1)
             state.setdefault(int(index), {})[key] = tensor
         self.optimiser.load_state_dict({"state": state, "param_groups": self.optimiser.state_dict()["param_groups"]})
@@ -281,7 +281,7 @@ class _Run:
 _RESUMED = ("epoch", "step", "best_score", "best_epoch", "since_best", "reason", "stopped")
 
 
-def _part(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
+def _select_part(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
     prefix = f"{name}."
     return {key.removeprefix(prefix): tensor for key, tensor in tensors.items() if key.startswith(prefix)}
 
@@ -326,7 +326,7 @@ class _MovingAverage:
         for mine, theirs in self._groups:
             torch._foreach_lerp_(mine, theirs, 1.0 - decay)
 
-    def finished(self) -> TrainedModule:
+    def finish(self) -> TrainedModule:
         """The averaged module in eval mode; its buffers (of batch norm, say) are those of the module it follows."""
         for mine, theirs in zip(self.module.buffers(), self._followed.buffers(), strict=True):
             mine.copy_(theirs)

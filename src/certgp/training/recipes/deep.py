@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from certgp.data import RowSource
-from certgp.engines import LocalEngine, side_by_side, spare_workers
+from certgp.engines import LocalEngine, run_side_by_side, spare_workers
 from certgp.errors import InvalidInputError
 from certgp.gp import LowRankProcess, MixtureProcess
 from certgp.training.history import History, OptimisationResult
@@ -20,7 +20,8 @@ from certgp.training.recipes.settings import Settings
 from certgp.training.recipes.trainer import Fit, Trainer
 from certgp.transforms import check_network
 
-# Seconds of one member's training on one thread, about, and of starting processes that import torch
+# About how many seconds a member trains on one thread, and how many it takes to start processes that import torch
+# (docs/decisions/0017)
 _SECONDS_PER_WEIGHT = 1.6e-10  # and row and epoch
 _STEP_WEIGHTS = 25_000  # what the rest of a step costs per row, in weights
 _FEWEST_ROWS = 12_500  # an epoch on fewer rows has as many steps
@@ -49,7 +50,7 @@ class DeepTrainer(Trainer):
         if workers == 1:
             fitted = self._fit_in_turn(members, rank)
         else:
-            fitted = side_by_side([partial(replace(each, announce=None), rank) for each in members], workers)
+            fitted = run_side_by_side([partial(replace(each, announce=None), rank) for each in members], workers)
         for each in members:
             each.remove_checkpoint()
         return Fit(_mix(fitted), _join([each.outcome for each in fitted]))

@@ -22,7 +22,7 @@ from certgp.transforms import Clip, Identity, linear_slopes
 
 _DESIGN_ROWS = 300
 _CLIP_ROWS = 100_000
-_CLIP_TAIL = 0.001
+_CLIP_TAIL = 0.001  # of each column's rows, on either side (docs/decisions/0003)
 _TRIAL_SHARE = 0.15  # of max_iter: trial of a start, and again of learned frequencies
 _RELEVANCE = (0.2, 5.0)  # how far a length-scale may start from the common one
 

@@ -33,10 +33,10 @@ from certgp.transforms import (
 
 _START_LENGTH_SCALE = 2.4  # eps = .3 in the paper's parametrisation
 _KEPT = ", input scales kept"
-_AUTO_DIMENSIONS = (4, 9)
+_AUTO_DIMENSIONS = (4, 9)  # both are tried (docs/decisions/0001)
 _INITIAL_ROWS = 10_000
 _FIRST_SHARE, _TRIAL_SHARE, _TRIAL_ROUNDS = 0.12, 0.08, 4  # of max_iter on the subsample; all rows get the rest
-_RUN = 84  # iterations on all rows between two choices of the index set; shorter runs end far behind
+_RUN = 84  # iterations on all rows between two choices of the index set; shorter runs end far behind (0008)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class MercerRecipe(Recipe):
         """Whether the input scales are learned: given ones are not; the likelihood alone may be better off either way.
 
         With ``objective="marginal"`` learned scales may narrow the functions until no choice from the pool is as good
-        as the present one; the ELBO holds them back.
+        as the present one; the ELBO holds them back (docs/decisions/0006).
         """
         if self.input_scale is not None:
             return (False,)
@@ -113,11 +113,11 @@ class MercerRecipe(Recipe):
 
         first = Stage(learn, round(_FIRST_SHARE * max_iter), partial(job.choose_length_scales, model))
         again = Stage(learn, round(_TRIAL_SHARE * max_iter), partial(choose, learn))
-        rounds = [_worthwhile([first, again]), _worthwhile([again] * (_TRIAL_ROUNDS - 1))]
+        rounds = [_drop_empty([first, again]), _drop_empty([again] * (_TRIAL_ROUNDS - 1))]
         left = max_iter - sum(stage.max_iter for stages in rounds for stage in stages)
         lengths = even_parts(left, max(2, left // _RUN))
         last = [Stage(job.source, length, partial(choose, job.source)) for length in lengths]
-        return [stages for stages in rounds if stages], _worthwhile(last)
+        return [stages for stages in rounds if stages], _drop_empty(last)
 
     def _projected_dimensions(self, n_columns: int) -> list[int]:
         """The dimensions to try; none where all columns are used as they are."""
@@ -141,5 +141,5 @@ class MercerRecipe(Recipe):
         return given / settings.standardiser.x_scale if transform.is_identity else given
 
 
-def _worthwhile(stages: list[Stage]) -> list[Stage]:
+def _drop_empty(stages: list[Stage]) -> list[Stage]:
     return [stage for stage in stages if stage.max_iter > 0]

@@ -21,6 +21,7 @@ from certgp.training.recipes.settings import Settings
 from certgp.training.recipes.staged import Job, Plan, StagedTrainer, TrialRows
 from certgp.training.recipes.trainer import Fit, Trainer
 
+# Why all methods go on to all rows, and how long: docs/decisions/0007
 _PRICE_OF_PROOF = 0.01  # in held-out NLPD: what a method that can certify itself may cost
 _SHARES = (0.25, 0.4, 1.0)  # of what is left of the iterations on all rows, for those still in the race
 _LAST_SHARE = 0.15  # of the winner's iterations, on all rows at the end
@@ -77,8 +78,8 @@ class Race(Trainer):
 
     def fit_at(self, source: RowSource, rank: int) -> Fit:
         if not self._is_a_race(source):
-            trainer = self._only_trainer()
-            return self._without_race(trainer.fit(source, rank))
+            trainer = self._activate_only_trainer()
+            return self._note_no_race(trainer.fit(source, rank))
         with open_log(self.settings.checkpoint, 0) as log:
             result = self._run(source, rank, log)
             winner = result.winner
@@ -95,7 +96,7 @@ class Race(Trainer):
     def fit_automatically(self, source: RowSource, search: Callable[[Trainer], Fit]) -> Fit:
         """Compare the methods at one rank, then let the winner find its own."""
         if not self._is_a_race(source):
-            return self._without_race(search(self._only_trainer()))
+            return self._note_no_race(search(self._activate_only_trainer()))
         with open_log(self.settings.checkpoint, 0) as log:
             result = self._run(source, min(_TRIAL_RANK, self.settings.max_rank), log)
             self._active = result.winner.trainer
@@ -105,11 +106,11 @@ class Race(Trainer):
     def _is_a_race(self, source: RowSource) -> bool:
         return len(self._entries) > 1 and source.n_rows >= _FEWEST_ROWS and not target_is_constant(source)
 
-    def _only_trainer(self) -> StagedTrainer:
+    def _activate_only_trainer(self) -> StagedTrainer:
         self._active = trainer = next(iter(self._entries.values())).trainer
         return trainer
 
-    def _without_race(self, fit: Fit) -> Fit:
+    def _note_no_race(self, fit: Fit) -> Fit:
         name = next(iter(self._entries))
         choice = f"{name}: there was nothing to choose from or too few rows to compare"
         return replace(fit, trials=(), method=name, choice=self._say(choice))
@@ -133,12 +134,12 @@ class Race(Trainer):
         for share in _SHARES:
             further = [self._train_further(each, rows, learned, share, log) for each in finalists]
             latest |= {contender.name: contender for contender in further}
-            finalists = _still_in_the_race(finalists, further)
+            finalists = _keep_promising(finalists, further)
             if len(finalists) == 1:
                 break
-        winner = _winner(finalists)
-        choice = self._say(_reason(winner, _ranked(finalists)[0], latest, rows))
-        return _Result(winner, _trials(latest.values()), choice)
+        winner = _choose_winner(finalists)
+        choice = self._say(_explain_choice(winner, _sort_by_score(finalists)[0], latest, rows))
+        return _Result(winner, _collect_trials(latest.values()), choice)
 
     def _enter(
         self,
@@ -187,37 +188,37 @@ class Race(Trainer):
         return TrialRows(self.settings.convert_trial_rows(learned.sample(size, rng)), held, many=True), learned
 
 
-def _ranked(contenders: Sequence[_Contender]) -> list[_Contender]:
+def _sort_by_score(contenders: Sequence[_Contender]) -> list[_Contender]:
     return sorted(contenders, key=lambda contender: contender.trial.score)
 
 
-def _as_good_as_the_best(contenders: Sequence[_Contender]) -> list[_Contender]:
+def _find_ties(contenders: Sequence[_Contender]) -> list[_Contender]:
     """The best and those whose mean loss exceeds its by no more than the standard error of the difference: below that,
     rounding would decide.
     """
-    ranked = _ranked(contenders)
+    ranked = _sort_by_score(contenders)
     return [each for each in ranked if _is_as_good(each.losses - ranked[0].losses)]
 
 
-def _still_in_the_race(before: Sequence[_Contender], after: Sequence[_Contender]) -> list[_Contender]:
+def _keep_promising(before: Sequence[_Contender], after: Sequence[_Contender]) -> list[_Contender]:
     """Those as good as the best, and those whose last gain, if repeated, would bring them to the front."""
-    front = _ranked(after)[0].trial.score
-    tied = _as_good_as_the_best(after)
+    front = _sort_by_score(after)[0].trial.score
+    tied = _find_ties(after)
     gains = [old.trial.score - new.trial.score for old, new in zip(before, after, strict=True)]
     return [new for new, gain in zip(after, gains, strict=True) if new in tied or new.trial.score - gain <= front]
 
 
-def _winner(finalists: Sequence[_Contender]) -> _Contender:
+def _choose_winner(finalists: Sequence[_Contender]) -> _Contender:
     """The best, or a method that can certify itself where held-out rows cannot tell it from the best and the price, as
     far as they know it, is small.
     """
-    tied = _as_good_as_the_best(finalists)
+    tied = _find_ties(finalists)
     dearest = tied[0].trial.score + _PRICE_OF_PROOF
     return next((each for each in tied if each.certifies_itself and each.trial.score <= dearest), tied[0])
 
 
-def _trials(contenders: Iterable[_Contender]) -> tuple[Trial, ...]:
-    return tuple(each.trial for each in _ranked(list(contenders)))
+def _collect_trials(contenders: Iterable[_Contender]) -> tuple[Trial, ...]:
+    return tuple(each.trial for each in _sort_by_score(list(contenders)))
 
 
 def _is_as_good(differences: NDArray[np.float64]) -> bool:
@@ -228,7 +229,7 @@ def _divide(stages: Sequence[Stage], source: RowSource, share: float) -> tuple[l
     """The leading stages on a source, up to a share of their iterations, and what remains of all stages.
 
     A stage that begins with a change of the model (a new index set) is not cut, though it exceeds the share: an
-    optimiser that starts anew in its middle ends far behind.
+    optimiser that starts anew in its middle ends far behind (docs/decisions/0008).
     """
     leading = list(takewhile(lambda stage: stage.source is source, stages))
     budget = round(share * sum(stage.max_iter for stage in leading))
@@ -244,8 +245,8 @@ def _divide(stages: Sequence[Stage], source: RowSource, share: float) -> tuple[l
     return now, later
 
 
-def _reason(winner: _Contender, best: _Contender, latest: Mapping[str, _Contender], rows: TrialRows) -> str:
-    scores = ", ".join(f"{trial.name} {trial.score:.4g}" for trial in _trials(latest.values()))
+def _explain_choice(winner: _Contender, best: _Contender, latest: Mapping[str, _Contender], rows: TrialRows) -> str:
+    scores = ", ".join(f"{trial.name} {trial.score:.4g}" for trial in _collect_trials(latest.values()))
     why = (
         "lowest mean negative log predictive density"
         if winner is best

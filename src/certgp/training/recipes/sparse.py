@@ -23,6 +23,7 @@ from certgp.training.recipes.settings import AUTOMATIC, Settings
 from certgp.training.recipes.staged import Job, Plan, Recipe
 from certgp.transforms import Identity
 
+# Why these numbers: docs/decisions/0001 (draws), 0005 (exchanges), 0009 (the rest)
 _INITIAL_ROWS = 20_000
 _MOST_DRAWS, _POINTS_IN_ALL = 6, 60  # few points have many local optima and cheap fits: more draws of k-means
 _EXCHANGES, _SETTLING = 4, 40  # on all rows; iterations that points need afterwards
