@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any, ClassVar
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from certgp.errors import ModelFileError
 from certgp.kernels import Kernel, KernelParameters, kernel_from_description, kernel_from_name
 from certgp.kernels.parameters import Bounds
+from certgp.methods import registered_name
 
 FEATURE_MAPS: dict[str, type[FeatureMap]] = {}
 
@@ -33,7 +35,7 @@ class FeatureMap(nn.Module, ABC):
         self._kernel_parameters = KernelParameters(kernel, dimension, self)
 
     def __init_subclass__(cls) -> None:
-        FEATURE_MAPS[_registered_name(cls)] = cls
+        FEATURE_MAPS[registered_name(cls)] = cls
 
     @property
     @abstractmethod
@@ -112,17 +114,23 @@ class FeatureMap(nn.Module, ABC):
     # -------------------- files
 
     def describe(self) -> dict[str, Any]:
-        """Registered name, kernel and settings as JSON-able values; with the state they make ``build_features``."""
-        return {"kind": _registered_name(type(self)), "kernel": self.fixed_kernel().describe()} | self.settings()
+        """Registered name, kernel, size and settings as JSON-able values, for ``build_features``."""
+        size = {"dimension": self.dimension, "rank": self.rank}
+        return {"kind": registered_name(type(self)), "kernel": self.fixed_kernel().describe()} | size | self.settings()
 
     def settings(self) -> dict[str, Any]:
-        """What ``rebuilt`` needs to know beside the kernel and the tensors of the state, as JSON-able values."""
+        """What ``rebuilt`` needs to know beside kernel, size and the tensors of the state, as JSON-able values."""
         return {}
 
     @classmethod
-    @abstractmethod
     def rebuilt(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> FeatureMap:
-        """The map of these settings with room for these tensors, which are loaded into it afterwards."""
+        """The map of a description with room for these tensors, which are loaded into it afterwards.
+
+        Unless a map says otherwise, its constructor is given what it names: the kernel, settings, ``dimension``,
+        ``rank``, tensors of the state.
+        """
+        known = {**tensors, **settings, "kernel": kernel}
+        return cls(**{name: known[name] for name in signature(cls).parameters if name in known})
 
 
 def build_features(description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> FeatureMap:
@@ -143,9 +151,3 @@ def build_features(description: Mapping[str, Any], tensors: Mapping[str, Tensor]
     features = FEATURE_MAPS[kind].rebuilt(known, description, tensors)
     features.load_state_dict(dict(tensors))
     return features
-
-
-def _registered_name(family: type[FeatureMap]) -> str:
-    """The name of the class; outside certgp with its module, so that two packages may have maps of one name."""
-    inside = family.__module__.split(".")[0] == __name__.split(".")[0]
-    return family.__name__ if inside else f"{family.__module__}.{family.__qualname__}"
