@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from certgp.errors import ModelFileError
 from certgp.kernels import Kernel, KernelParameters, kernel_from_description, kernel_from_name
 from certgp.kernels.parameters import Bounds
-from certgp.methods import registered_name
+from certgp.methods import find_registered, registered_name
 
 FEATURE_MAPS: dict[str, type[FeatureMap]] = {}
 
@@ -138,16 +137,11 @@ def build_features(description: Mapping[str, Any], tensors: Mapping[str, Tensor]
 
     Files of format 2 name the kernel alone, one of the families that have length-scales and nothing else.
     """
-    kind, kernel = description["kind"], description["kernel"]
-    if kind not in FEATURE_MAPS:
-        raise ModelFileError(
-            f"the file holds the feature map {kind!r}, which is not known here; import the module that defines it "
-            "before load"
-        )
+    kernel = description["kernel"]
     if isinstance(kernel, str):
         known: Kernel = kernel_from_name(kernel)(tensors["log_length_scale"].exp())
     else:
         known = kernel_from_description(kernel)
-    features = FEATURE_MAPS[kind].rebuilt(known, description, tensors)
+    features = find_registered(description["kind"], FEATURE_MAPS, "feature map").rebuilt(known, description, tensors)
     features.load_state_dict(dict(tensors))
     return features

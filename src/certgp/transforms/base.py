@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from torch import Tensor, nn
 
-from certgp.errors import ModelFileError
+from certgp.methods import find_registered, registered_name
 
 TRANSFORMS: dict[str, type[Transform]] = {}
 
@@ -20,7 +20,7 @@ class Transform(nn.Module, ABC):
     keeps_coordinates: ClassVar[bool] = False  # are the coordinates of g(x) those of x, in the same units?
 
     def __init_subclass__(cls) -> None:
-        TRANSFORMS[cls.__name__] = cls
+        TRANSFORMS[registered_name(cls)] = cls
 
     @property
     @abstractmethod
@@ -57,14 +57,12 @@ class Transform(nn.Module, ABC):
 
 def describe_transform(transform: Transform) -> dict[str, Any]:
     """The name and the configuration of a transform, for a file."""
-    return {"kind": type(transform).__name__, **transform.configuration()}
+    return {"kind": registered_name(type(transform)), **transform.configuration()}
 
 
 def build_transform(description: dict[str, Any], tensors: dict[str, Tensor], network: nn.Module | None) -> Transform:
     """The transform that ``describe_transform`` described, with these tensors of its ``state_dict``."""
-    kind = description["kind"]
-    if kind not in TRANSFORMS:
-        raise ModelFileError(f"the file holds a transform {kind!r} that is not known here; import its module first")
-    transform = TRANSFORMS[kind].build(description, tensors, network)
+    family = find_registered(description["kind"], TRANSFORMS, "transform")
+    transform = family.build(description, tensors, network)
     transform.load_state_dict(tensors)
     return transform
