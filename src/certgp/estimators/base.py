@@ -6,11 +6,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, dataclass_transform
 
 import numpy as np
 import torch
@@ -48,11 +48,13 @@ Array = NDArray[np.float64]
 ESTIMATORS: dict[str, type[GPRegressor]] = {}
 
 
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     """Gaussian-process regression in the units of the data given.
 
-    A subclass declares its parameters as a dataclass and says what trains it (``trainer``). Everything else is here:
-    validation, standardisation, prediction in bounded memory, certificates, files.
+    A subclass declares its parameters, each with its type and default, and says what trains it (``trainer``); it
+    becomes a dataclass by itself. Everything else is here: validation, standardisation, prediction in bounded memory,
+    certificates, files.
     """
 
     standardize: bool
@@ -69,6 +71,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
         ESTIMATORS[registered_name(cls)] = cls
 
     @abstractmethod
