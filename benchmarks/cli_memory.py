@@ -55,35 +55,28 @@ def run(arguments: list[str], threads: int) -> tuple[float, float]:
     return int(done.stderr.split()[-1]) / 1024, time.perf_counter() - started
 
 
-def measure(rows: int, columns: int, methods: list[str], endings: list[str], threads: int) -> list[dict[str, object]]:
+def measure(
+    rows: int, columns: int, method: str, ending: str, threads: int, commands: tuple[str, ...] = ("fit", "predict")
+) -> list[dict[str, object]]:
+    """Both commands, in turn, on a hundred rows and on many."""
     size, found = 8 * rows * columns / MIB, []
     with tempfile.TemporaryDirectory() as folder:
-        model, out = Path(folder) / "y.model", Path(folder) / "predictions.csv"
-        for ending in endings:
-            few, many = Path(folder) / f"few{ending}", Path(folder) / f"many{ending}"
-            write_table(few, FEW_ROWS, columns)
-            subprocess.run([sys.executable, __file__, "--write", many, "--rows", str(rows), "--columns", str(columns)])
-            for method in methods:
-                fit = ["--target", "y", "--method", method, "--rank", "20", "--max-iter", "3", "--out", str(model)]
-                for command, options in (
-                    ("fit", fit),
-                    ("predict", ["--out", str(out)]),
-                ):
-                    front = [command] if command == "fit" else [command, str(model)]
-                    base, _ = run([*front, str(few), *options], threads)
-                    peak, seconds = run([*front, str(many), *options], threads)
-                    found.append(
-                        {
-                            "command": command,
-                            "method": method,
-                            "file": ending,
-                            "size_mib": size,
-                            "base_mib": base,
-                            "peak_mib": peak,
-                            "ratio": (peak - base) / size,
-                            "seconds": seconds,
-                        }
-                    )
+        model, few, many = (str(Path(folder) / name) for name in ("y.model", f"few{ending}", f"many{ending}"))
+        write_table(Path(few), FEW_ROWS, columns)
+        write_table(Path(many), rows, columns)
+        fit = ["--target", "y", "--method", method, "--rank", "20", "--max-iter", "3", "--out", model]
+        calls = {
+            "fit": lambda data: ["fit", data, *fit],
+            "predict": lambda data: ["predict", model, data, "--out", str(Path(folder) / "predictions.csv")],
+        }
+        for command in commands:
+            base, _ = run(calls[command](few), threads)
+            peak, seconds = run(calls[command](many), threads)
+            ratio = (peak - base) / size
+            found.append(
+                {"command": command, "method": method, "file": ending, "size_mib": size, "base_mib": base}
+                | {"peak_mib": peak, "ratio": ratio, "seconds": seconds}
+            )
     return found
 
 
@@ -94,12 +87,9 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["mercer", "fourier"])
     parser.add_argument("--endings", nargs="+", default=[".csv", ".parquet"])
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--write", type=Path, help="only write the table to this file")
     options = parser.parse_args()
-    if options.write is not None:
-        write_table(options.write, options.rows, options.columns)
-        return
-    found = measure(options.rows, options.columns, options.methods, options.endings, options.threads)
+    pairs = [(method, ending) for ending in options.endings for method in options.methods]
+    found = [run for pair in pairs for run in measure(options.rows, options.columns, *pair, options.threads)]
     print(json.dumps({"rows": options.rows, "columns": options.columns, "runs": found}, indent=1))
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, TypeVar
 
-from certgp.errors import ModelFileError
+from certgp.errors import InvalidInputError, ModelFileError, warn_user
 
 GROUP = "certgp.methods"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,15 @@ class Method:
         return self.path.partition(":")[2]
 
     def load(self) -> Any:
-        """The estimator's class."""
+        """The estimator's class; refuses one that cannot be imported."""
         module, _, name = self.path.partition(":")
-        return getattr(import_module(module), name)
+        try:
+            return getattr(import_module(module), name)
+        except Exception as error:  # of whatever a package does when it is imported
+            raise InvalidInputError(
+                f"the method {self.name!r} ({self.path}) does not work ({type(error).__name__}: {error}); update or "
+                "remove the package that declares it"
+            ) from error
 
 
 BUILT_IN = (
@@ -80,9 +87,12 @@ def methods() -> dict[str, Method]:
 
 
 def load_all() -> None:
-    """Import every method's class, so that files that name one can be read."""
+    """Import every method's class, so that files that name one can be read; one that fails is named and left out."""
     for method in methods().values():
-        method.load()
+        try:
+            method.load()
+        except InvalidInputError as error:
+            warn_user(str(error))
 
 
 def registered_name(cls: type) -> str:
@@ -90,10 +100,24 @@ def registered_name(cls: type) -> str:
     return cls.__name__ if cls.__module__.split(".")[0] == "certgp" else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def check_loadable(cls: type, known: object) -> None:
-    """Refuse to save an object of a class that ``load`` could not find again; ``known`` is what its name leads to."""
-    if known is not cls or "<locals>" in cls.__qualname__:
+def find_registered(name: str, registry: Mapping[str, T], what: str) -> T:
+    """The class that a file names: defined already, or in a package that declares its methods."""
+    if name not in registry:
+        load_all()
+    if name not in registry:
         raise ModelFileError(
-            f"{cls.__qualname__} is defined inside a function, or was defined again since, so load() could not find "
-            "it; define it once, at the top level of a module"
+            f"the file holds the {what} {name!r}, which is not known here; import the module that defines it before "
+            "load()"
         )
+    return registry[name]
+
+
+def check_registered(cls: type, registry: Mapping[str, type]) -> str:
+    """The name of a class in a registry; refuses one that ``load`` would not find under it."""
+    name = registered_name(cls)
+    if "<locals>" in name or registry.get(name) is not cls:
+        raise ModelFileError(
+            f"{cls.__qualname__} is defined inside a function or was defined again since, so load() could not find it; "
+            "define it at the top level of a module"
+        )
+    return name

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from certgp import ExactGP
-from certgp.cli.demo_problems.surface import NOISE, SurfaceResult, run_surface, true_surface
+from certgp.cli.demo_surface import NOISE, SurfaceResult, run_surface, true_surface
 from certgp.estimators.scores import rmse, score
 
 

@@ -14,13 +14,15 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
 
+from certgp.data import csv_text, reading
+from certgp.data.reading import listed
 from certgp.data.tables import (
     check_writable,
-    listed,
     open_table,
     read_table,
     replacing,
     write_table,
+    writing_table,
 )
 from certgp.errors import DataFileError, HeaderWarning
 
@@ -322,3 +324,101 @@ def test_outputs_that_cannot_work(tmp_path):
 def test_long_lists_of_names_stay_short():
     assert listed(["a", " b"]) == "'a', ' b'"
     assert listed([str(i) for i in range(30)], most=2) == "'0', '1', ... (30 in all)"
+
+
+# -------------------- what the first block of a text does not show
+
+
+def write_lines(path, header, lines):
+    path.write_text("\n".join([header, *lines]) + "\n")
+    return path
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of a few rows, of which the first one decides the types."""
+    monkeypatch.setattr(csv_text, "_BLOCK_BYTES", 64)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_types_may_change_further_down(tmp_path):
+    lines = [*(f"{i},{i},true" for i in range(40)), "0.5,1e3,false", "-7,12345678901234567890,true"]
+    found = read_table([write_lines(tmp_path / "a.csv", "u,v,w", lines)]).values
+    np.testing.assert_array_equal(found[:40, 0], np.arange(40.0))
+    np.testing.assert_array_equal(found[40:], [[0.5, 1e3, 0.0], [-7.0, 12345678901234567890.0, 1.0]])
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_word_further_down_is_named(tmp_path):
+    lines = [*(f"{i},{i}" for i in range(60)), "1,red", "3,blue"]
+    path = write_lines(tmp_path / "a.csv", "u,v", lines)
+    with pytest.raises(DataFileError, match=r"column 'v' of .*a\.csv is not numeric \(row 61 holds 'red'\); encode"):
+        read_table([path])
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_missing_values_are_counted_over_the_whole_file(tmp_path):
+    lines = [f"{i},{'' if i in (41, 55) else i}" for i in range(60)]
+    with pytest.raises(DataFileError, match=r"column 'v' of .* has 2 missing or infinite value\(s\), first in row 42"):
+        read_table([write_lines(tmp_path / "a.csv", "u,v", lines)])
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_short_line_further_down_is_refused(tmp_path):
+    lines = [*("1,2" for _ in range(60)), "3"]
+    with pytest.raises(DataFileError, match=r"a\.csv cannot be read as csv .*give every row as many values"):
+        read_table([write_lines(tmp_path / "a.csv", "u,v", lines)])
+
+
+# -------------------- parts and chunks
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".npz", ".npy"])
+@pytest.mark.parametrize("rows", [1, 3, 4, 100])
+def test_chunks_have_the_length_asked_for_across_files(tmp_path, ending, rows):
+    write_as(tmp_path / f"a{ending}")
+    write_as(tmp_path / f"b{ending}")
+    files = open_table([tmp_path / f"*{ending}"])
+    chunks = list(files.chunks(files.names, rows))
+    assert [len(chunk) for chunk in chunks[:-1]] == [rows] * (len(chunks) - 1)
+    np.testing.assert_array_equal(np.concatenate(chunks), np.vstack([VALUES, VALUES]))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, ">f8"])
+def test_stored_arrays_are_read_in_parts_whatever_their_layout(tmp_path, monkeypatch, order, dtype):
+    monkeypatch.setattr(reading, "_PART_NUMBERS", 20)
+    X = np.asarray(np.arange(300).reshape(100, 3), dtype=dtype, order=order)
+    np.save(tmp_path / "a.npy", X)
+    np.savez(tmp_path / "a.npz", X=X, y=X[:, :1])
+    np.savez_compressed(tmp_path / "b.npz", X=X, y=X[:, 0])
+    np.testing.assert_array_equal(read_table([tmp_path / "a.npy"]).values, X)
+    for name in ("a.npz", "b.npz"):
+        np.testing.assert_array_equal(read_table([tmp_path / name]).values, X[:, [0, 1, 2, 0]])
+        np.testing.assert_array_equal(read_table([tmp_path / name], ["y", "x1"]).values, X[:, [0, 1]])
+
+
+def test_parquet_with_several_row_groups_and_types(tmp_path):
+    columns = {"i": np.arange(1000), "b": np.arange(1000) % 2 == 0, "f": np.arange(1000, dtype=np.float32)}
+    pa_parquet.write_table(pa.table(columns), tmp_path / "a.parquet", row_group_size=300)
+    found = read_table([tmp_path / "a.parquet"]).values
+    np.testing.assert_array_equal(found, np.column_stack(list(columns.values())).astype(np.float64))
+
+
+def test_parts_of_columns_are_written_one_after_the_other(tmp_path):
+    for ending in (".csv", ".parquet", ".npz"):
+        with writing_table(tmp_path / f"out{ending}") as write:
+            for part in (slice(0, 3), slice(3, 4)):
+                write({"X": X[part, 0], "y": Y[part]} if ending != ".npz" else {"X": X[part], "y": Y[part]})
+        assert len(read_table([tmp_path / f"out{ending}"]).values) == 4
+
+
+def test_a_failed_part_leaves_nothing(tmp_path):
+    def write_half() -> None:
+        with writing_table(tmp_path / "out.parquet") as write:
+            write({"u": Y})
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        write_half()
+    assert not list(tmp_path.iterdir())

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from certgp import DeepFourierGP, DeepMercerGP
 from certgp.data import Standardiser
 from certgp.engines import LocalEngine
+from certgp.estimators.fitting import make_settings
 from certgp.gp import LowRankProcess, MixtureProcess
 from certgp.training.recipes import deep
 
@@ -94,7 +95,7 @@ def test_an_early_stop_is_told_from_the_other_processes(together):
 
 
 def trainer(model):
-    return model.trainer(model._settings(Standardiser.identity(18)))
+    return model.trainer(make_settings(model, model.trainer_parameters(), Standardiser.identity(18)))
 
 
 def test_who_is_trained_where(together, monkeypatch):

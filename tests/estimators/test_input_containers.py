@@ -7,10 +7,21 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from estimator_cases import ALL, UNTIED, assert_same_model, error_of, every_estimator, pinned, problem, small
+from estimator_cases import (
+    ALL,
+    UNTIED,
+    assert_same_model,
+    error_of,
+    every_estimator,
+    every_low_rank,
+    pinned,
+    problem,
+    small,
+)
 
 from certgp import load
 from certgp.data import ArrayRows
+from certgp.errors import InvalidInputError
 
 NAMES = ["age", "height"]
 FRAMES = {
@@ -43,6 +54,39 @@ def test_columns_in_another_order_are_refused(cls, frame, method):
     targets = (y,) if method in ("partial_fit", "nlpd") else ()
     text = error_of(lambda: getattr(model, method)(swapped, *targets))
     assert "Feature names must be in the same order as they were in fit" in text
+
+
+@pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
+@every_low_rank
+def test_every_container_gives_the_same_fit_to_the_last_bit(cls, tmp_path):
+    X, y = problem()
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    expected = small(cls, max_iter=5).fit(X, y)
+    containers = [X.tolist(), mapped, ArrayRows(X, y), ArrayRows(np.column_stack([X, y])[:, :2], y, NAMES)]
+    for rows in (*containers, *(frame(X, NAMES) for frame in FRAMES.values())):
+        found = small(cls, max_iter=5).fit(rows, None if isinstance(rows, ArrayRows) else y)
+        assert found.log_marginal_likelihood_ == expected.log_marginal_likelihood_
+        np.testing.assert_array_equal(found.predict(rows, return_std=True), expected.predict(X, return_std=True))
+
+
+@every_frame
+def test_a_bad_number_far_down_is_named_by_row_and_column(frame):
+    X, y = problem(80_000)
+    X[70_001, 1] = np.nan
+    text = error_of(lambda: small(ALL[0]).fit(frame(X, NAMES), y), InvalidInputError)
+    assert "Input X contains NaN in row 70001 (counted from 0), column height; fill" in text
+
+
+def test_rows_with_a_target_of_their_own():
+    X, y = problem()
+    rows, model = ArrayRows(X, y), small(ALL[0], optimize=False).fit(X, y)
+    assert model.score(rows) == model.score(X, y)
+    assert model.nlpd(rows) == model.nlpd(X, y)
+    assert "leave y out" in error_of(lambda: model.fit(rows, y), InvalidInputError)
+    assert "hold no target y" in error_of(lambda: model.fit(ArrayRows(X)), InvalidInputError)
+    assert "expecting 2 features" in error_of(lambda: model.predict(ArrayRows(X[:, :1])))
+    assert "minimum of 2 is required" in error_of(lambda: model.fit(ArrayRows(X[:1], y[:1])))
 
 
 @every_frame

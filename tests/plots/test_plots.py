@@ -10,40 +10,14 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from certgp.plots import plot_curves, plot_history, plot_surface, save_figure
+from certgp.plots import plot_history, plot_surface, save_figure
 from certgp.training import History, Iteration
 
 GRID = np.linspace(-2.0, 2.0, 21)
-POINTS = (GRID[::5], np.sin(GRID[::5]), GRID, np.sin(GRID) + 0.1)
-ANSWER = (np.sin(GRID), np.sin(GRID) - 0.5, np.sin(GRID) + 0.5)
 
 
 def history() -> History:
     return History(tuple(Iteration(i, 1.0 / i, 0.1, 0.5 * i, 10) for i in range(1, 6)))
-
-
-def test_curves_have_a_panel_per_model_and_one_legend():
-    figure = plot_curves(*POINTS, {"first: RMSE 0.125": ANSWER, "second": ANSWER})
-    assert len(figure.axes) == 2
-    assert figure.axes[0].get_title(loc="left") == "first: RMSE 0.125"
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
-        "95% band of f",
-        "truth f",
-        "mean",
-        "5 points",
-    ]
-    assert figure.axes[1].get_xlabel() == "x"
-    assert figure.axes[0].get_ylabel() == "y"
-
-
-def test_one_curve_is_enough():
-    assert len(plot_curves(*POINTS, {"only": ANSWER}).axes) == 1
-
-
-def test_a_band_that_explodes_does_not_squeeze_the_curve():
-    wild = (np.sin(GRID), np.full(21, -1e6), np.full(21, 1e6))
-    low, high = plot_curves(*POINTS, {"wild": wild}).axes[0].get_ylim()
-    assert -3 < low < high < 3
 
 
 def test_surface_shares_one_scale_between_truth_and_mean():

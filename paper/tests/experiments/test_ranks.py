@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from certgp.cli.demo_problems.curve import true_curve
 from certgp_paper.experiments.cells import Finished
+from certgp_paper.experiments.curve_problem import true_curve
 from certgp_paper.experiments.curves import CURVES
 from certgp_paper.experiments.ranks import RANKS
 

@@ -47,16 +47,16 @@ def as_numbers(values: NDArray[Any], what: str, rows: Iterable[int]) -> Numbers:
     try:
         return values.astype(np.float64)
     except ValueError as error:
-        row = next(row for i, row in enumerate(rows) if not _is_number(values[i : i + 1]))
+        row, word = next((row, value) for row, value in zip(rows, values, strict=True) if not _is_number(value))
+        remedy = "encode it as numbers" if what == TARGET else "encode or drop them"
         raise InvalidInputError(
-            f"{what} words instead of numbers ({error}; row {row}, counted from 0); encode "
-            + ("it as numbers" if what == TARGET else "or drop them")
+            f"{what} words instead of numbers ({str(word)!r} in row {row}, counted from 0); {remedy}"
         ) from error
 
 
-def _is_number(value: NDArray[Any]) -> bool:
+def _is_number(value: Any) -> bool:
     try:
-        value.astype(np.float64)
-    except ValueError:
-        return False
+        float(value)
+    except (TypeError, ValueError):
+        return value is None  # a gap, which becomes NaN
     return True

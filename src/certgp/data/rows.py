@@ -80,9 +80,14 @@ class ArrayRows(Rows):
     def names(self) -> tuple[str, ...] | None:
         return self._names
 
+    @property
+    def holds_numbers(self) -> bool:
+        """Are they numbers, not objects or texts that can be converted to some?"""
+        return self._X.dtype.kind in "fiub"
+
     def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
         X, y = self._X[positions], None if self._y is None else self._y[positions]
-        if X.dtype.kind in "fiub":
+        if self.holds_numbers:
             return X if X.dtype in FLOATS else X.astype(np.float64), y
         numbers, converted = _row_numbers(self.n_rows, positions), np.empty(X.shape)
         for j, label in enumerate(self.labels):
@@ -158,7 +163,10 @@ def as_rows(X: Any, y: Any = None) -> Rows:
         return X
     if is_frame(X):
         return FrameRows(X, y)
-    return ArrayRows(np.asarray(X), y)  # of a memory map: a view of it
+    rows = ArrayRows(np.asarray(X), y)  # of a memory map: a view of it
+    if rows.holds_numbers:
+        return rows
+    return ArrayRows(rows.take(slice(None))[0], y)  # objects and texts are slow to convert: once, not at every pass
 
 
 def read_target(rows: Rows, chunk_rows: int = 65_536) -> NDArray[np.float64]:

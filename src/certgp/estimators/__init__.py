@@ -7,6 +7,7 @@ from certgp.estimators.deep_mercer import DeepMercerGP
 from certgp.estimators.exact import ExactGP
 from certgp.estimators.fourier import FourierGP
 from certgp.estimators.mercer import MercerGP
+from certgp.estimators.parameters import LowRankParameters, ObjectiveParameters, SharedParameters, StartParameters
 from certgp.estimators.persistence import load
 from certgp.estimators.sparse import SparseGP
 
@@ -17,7 +18,11 @@ __all__ = [
     "ExactGP",
     "FourierGP",
     "GPRegressor",
+    "LowRankParameters",
     "MercerGP",
+    "ObjectiveParameters",
+    "SharedParameters",
     "SparseGP",
+    "StartParameters",
     "load",
 ]

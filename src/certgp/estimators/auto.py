@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from certgp.errors import InvalidInputError
 from certgp.estimators.base import GPRegressor
@@ -16,7 +15,6 @@ from certgp.training.recipes import AUTOMATIC, Entry, Race, Settings
 CANDIDATES = tuple(each.name for each in CONTESTANTS)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
     """Picks among Mercer, Fourier and sparse GPs: all are trained on a subsample, the one that predicts rows held out
     from it best is trained on all rows.
@@ -35,7 +33,6 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
     standardize, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
     """
 
-    rank: int | Literal["auto"] = field(default=100, kw_only=False)
     candidates: Sequence[str] = CANDIDATES
     max_iter: int | None = None
 

@@ -6,11 +6,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, dataclass_transform
 
 import numpy as np
 import torch
@@ -22,10 +22,8 @@ from sklearn.utils.validation import check_is_fitted
 from certgp.checks import check_count, check_flag, check_fraction, numbers
 from certgp.data import Rows, RowSource, StandardisedRows, Standardiser, Summary, check_finite, summarise
 from certgp.data.rows import read_target
-from certgp.data.summary import DISTINCT_LIMIT
 from certgp.errors import InvalidInputError, NotCertifiableError
-from certgp.estimators.fingerprint import fingerprint
-from certgp.estimators.fitting import Fitting
+from certgp.estimators.fitting import Fitting, make_settings
 from certgp.estimators.validation import (
     check_engine,
     check_inputs,
@@ -44,19 +42,19 @@ from certgp.guarantees.statistical import DEFAULT_PROBES
 from certgp.methods import registered_name
 from certgp.models import FittedModel
 from certgp.training import Callback, OptimisationResult
-from certgp.training.evaluation_log import FitCheckpoint
-from certgp.training.recipes import AUTOMATIC, DTYPES, Fit, Settings, Trainer
+from certgp.training.recipes import DTYPES, Fit, Settings, Trainer
 
 Array = NDArray[np.float64]
 ESTIMATORS: dict[str, type[GPRegressor]] = {}
-_CHECKPOINT_SEED = 0
 
 
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     """Gaussian-process regression in the units of the data given.
 
-    A subclass declares its parameters as a dataclass and says what trains it (``trainer``). Everything else is here:
-    validation, standardisation, prediction in bounded memory, certificates, files.
+    A subclass declares its parameters, each with its type and default, and says what trains it (``trainer``); it
+    becomes a dataclass by itself. Everything else is here: validation, standardisation, prediction in bounded memory,
+    certificates, files.
     """
 
     standardize: bool
@@ -73,6 +71,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
         ESTIMATORS[registered_name(cls)] = cls
 
     @abstractmethod
@@ -103,7 +102,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def _prepare(self, rows: Rows, summary: Summary) -> Fitting:
         scaled = Standardiser.of(summary)
         standardiser = scaled if self.standardize else Standardiser.identity(rows.n_columns, scaled.ignored)
-        settings = self._settings(standardiser, summary)
+        settings = make_settings(self, self.trainer_parameters(), standardiser, summary)
         source = StandardisedRows(rows, standardiser, DTYPES[settings.dtype])
         return Fitting(rows, summary, settings, source, self.trainer(settings), self._new_generator)
 
@@ -292,22 +291,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         for name, parameter in signature(type(self)).parameters.items():
             if isinstance(parameter.default, bool):
                 check_flag(name, self.get_params(deep=False)[name])
-        self.trainer(self._settings(Standardiser.identity(0)))
-
-    def _settings(self, standardiser: Standardiser, summary: Summary | None = None) -> Settings:
-        """What this estimator's parameters say to whatever trains it, on rows of this summary."""
-        parameters, seed = self.trainer_parameters(), self._seed()
-        path, automatic = parameters.get("checkpoint"), parameters.get("rank") == AUTOMATIC
-        digest, distinct = ("", DISTINCT_LIMIT) if summary is None else (summary.digest, summary.distinct_rows)
-        checkpoint = None if path is None else FitCheckpoint(Path(path), fingerprint(self, digest, seed), automatic)
-        blank = Settings(
-            standardiser=standardiser,
-            new_generator=partial(new_generator, seed),
-            checkpoint=checkpoint,
-            distinct_rows=distinct,
-            engine=self._engine(),
-        )
-        return blank.with_parameters(parameters)
+        self.trainer(make_settings(self, self.trainer_parameters(), Standardiser.identity(0)))
 
     def trainer_parameters(self) -> dict[str, Any]:
         """The parameters that concern whatever trains this model."""
@@ -318,17 +302,6 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def _new_generator(self) -> np.random.Generator:
         return new_generator(self.random_state)
-
-    def _seed(self) -> Any:
-        """The random state, fixed for the whole fit where a checkpoint must be able to repeat it."""
-        if self.get_params(deep=False).get("checkpoint") is None or isinstance(self.random_state, (int, np.integer)):
-            return self.random_state
-        if self.random_state is None:
-            return _CHECKPOINT_SEED
-        raise InvalidInputError(
-            f"checkpoint needs random_state to be a whole number or None, found {self.random_state!r}: a resumed fit "
-            "draws the same subsamples again"
-        )
 
     def _publish(self, model: FittedModel, fit: Fit) -> None:
         """Set the fitted attributes, all in the user's units."""

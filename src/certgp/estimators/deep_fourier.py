@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Literal
 
@@ -20,7 +20,6 @@ SAMPLINGS = ("auto", "iid", "orthogonal", "sobol", "widened")  # those that need
 _DEFAULT_RANK = 40  # the paper's
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DeepFourierGP(DeepParameters, LowRankParameters, StartParameters, SharedParameters, GPRegressor):
     """Deep Fourier GP (the paper's DFGP): random Fourier features on the outputs g(x) of a network.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Literal
 
@@ -18,7 +18,6 @@ INDEX_SETS = ("optimal", "box")
 _DEFAULT_RANK = 15  # the paper's
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DeepMercerGP(DeepParameters, LowRankParameters, StartParameters, SharedParameters, GPRegressor):
     """Deep Mercer GP (the paper's DMGP): eigenfunctions of the Gaussian kernel on the outputs g(x) of a network.
 

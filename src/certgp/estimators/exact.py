@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from certgp.estimators.base import GPRegressor
 from certgp.estimators.parameters import SharedParameters, StartParameters
 from certgp.training.recipes import ExactTrainer, Settings
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ExactGP(StartParameters, SharedParameters, GPRegressor):
     """The exact GP: O(N^3) time and O(N^2) memory, for a few thousand rows and as the truth that the others
     approximate.
@@ -21,8 +18,6 @@ class ExactGP(StartParameters, SharedParameters, GPRegressor):
     length_scale, signal_variance, noise_variance, optimize : see ``StartParameters``
     standardize, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
     """
-
-    max_iter: int = 100
 
     def trainer(self, settings: Settings) -> ExactTrainer:
         return ExactTrainer(settings)

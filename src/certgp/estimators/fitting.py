@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from certgp.data import PickedRows, Rows, RowSource, StandardisedRows, SubsetSource, Summary
+from certgp.data import PickedRows, Rows, RowSource, StandardisedRows, Standardiser, SubsetSource, Summary
 from certgp.data.rows import read_target
+from certgp.data.summary import DISTINCT_LIMIT
 from certgp.errors import InvalidInputError
+from certgp.estimators.fingerprint import fingerprint
+from certgp.estimators.validation import check_engine, new_generator
 from certgp.gp import GaussianProcess, LowRankProcess, noise_scale
 from certgp.guarantees import Certificate
 from certgp.guarantees.automatic_rank import search_rank
 from certgp.guarantees.subject import Subject
 from certgp.models import FittedModel
+from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.recipes import AUTOMATIC, Fit, Settings, Trainer
 
+_CHECKPOINT_SEED = 0
 _CALIBRATION_SHARE = 0.1  # of the rows
 _FEWEST_CALIBRATION_ROWS = 10
 
@@ -85,3 +93,33 @@ class Fitting:
         more = SubsetSource(self.source, held_out)
         extended = model.extended(more, model.lower, model.upper, self.settings.engine)
         return self.model(extended.process), fit
+
+
+def make_settings(
+    estimator: BaseEstimator, parameters: Mapping[str, Any], standardiser: Standardiser, summary: Summary | None = None
+) -> Settings:
+    """What an estimator's parameters say to whatever trains it, on rows of this summary; refuses what cannot work."""
+    path, automatic = parameters.get("checkpoint"), parameters.get("rank") == AUTOMATIC
+    seed = parameters["random_state"] if path is None else _repeatable_seed(parameters["random_state"])
+    digest, distinct = ("", DISTINCT_LIMIT) if summary is None else (summary.digest, summary.distinct_rows)
+    checkpoint = None if path is None else FitCheckpoint(Path(path), fingerprint(estimator, digest, seed), automatic)
+    blank = Settings(
+        standardiser=standardiser,
+        new_generator=partial(new_generator, seed),
+        checkpoint=checkpoint,
+        distinct_rows=distinct,
+        engine=check_engine(parameters.get("engine", "local")),
+    )
+    return blank.with_parameters(parameters)
+
+
+def _repeatable_seed(random_state: Any) -> int:
+    """The random state, fixed for the whole fit, because a resumed fit must be able to repeat it."""
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    if random_state is None:
+        return _CHECKPOINT_SEED
+    raise InvalidInputError(
+        f"checkpoint needs random_state to be a whole number or None, found {random_state!r}: a resumed fit draws the "
+        "same subsamples again"
+    )

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
-
 from certgp.estimators.base import GPRegressor
-from certgp.estimators.parameters import LowRankParameters, SharedParameters, StartParameters
+from certgp.estimators.parameters import LowRankParameters, ObjectiveParameters, SharedParameters, StartParameters
 from certgp.training.recipes import FourierRecipe, Settings, StagedTrainer
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class FourierGP(LowRankParameters, StartParameters, SharedParameters, GPRegressor):
+class FourierGP(ObjectiveParameters, LowRankParameters, StartParameters, SharedParameters, GPRegressor):
     """Fourier GP (the paper's FGP): rank-r regression on cos/sin pairs at frequencies of the kernel's spectral law.
 
     Parameters
@@ -28,7 +24,6 @@ class FourierGP(LowRankParameters, StartParameters, SharedParameters, GPRegresso
     max_iter, and all other parameters : as in ``MercerGP``
     """
 
-    rank: int | Literal["auto"] = field(default=100, kw_only=False)
     sampling: str = "auto"
     learn_frequencies: bool = False
     winsorize: bool = True

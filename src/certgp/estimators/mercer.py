@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certgp.estimators.base import GPRegressor
-from certgp.estimators.parameters import LowRankParameters, SharedParameters, StartParameters
+from certgp.estimators.parameters import LowRankParameters, ObjectiveParameters, SharedParameters, StartParameters
 from certgp.training.recipes import MercerRecipe, Settings, StagedTrainer
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class MercerGP(LowRankParameters, StartParameters, SharedParameters, GPRegressor):
+class MercerGP(ObjectiveParameters, LowRankParameters, StartParameters, SharedParameters, GPRegressor):
     """Mercer GP (the paper's MGP): rank-r regression on eigenfunctions of the Gaussian kernel, dominated by the kernel
     for every X.
 
@@ -39,12 +37,9 @@ class MercerGP(LowRankParameters, StartParameters, SharedParameters, GPRegressor
     standardize, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
     """
 
-    rank: int | Literal["auto"] = field(default=100, kw_only=False)
     projection: int | Literal["auto"] | None = "auto"
     index_set: str = "greedy"
     input_scale: float | Sequence[float] | None = None
-    objective: str = "elbo"
-    variance: str = "dtc"
     max_iter: int = 300
 
     def trainer(self, settings: Settings) -> StagedTrainer:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from torch import nn
 
@@ -37,23 +37,26 @@ class SharedParameters:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StartParameters:
-    """Where a fit starts.
+    """Where a fit starts, and how long it goes on.
 
     length_scale, signal_variance, noise_variance : starting values in the units of the data, kept when
         ``optimize=False``. Low-rank models optimise signal variance and noise in closed form, so with ``optimize=True``
         their starting values do not matter.
+    max_iter : optimiser iterations
     """
 
     length_scale: float | Sequence[float] | None = None
     signal_variance: float | None = None
     noise_variance: float | None = None
     optimize: bool = True
+    max_iter: int = 100
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LowRankParameters:
     """Of models of low rank.
 
+    rank : number of features, or "auto": as many as it takes to prove KL(exact || model) / N <= ``tolerance``
     tolerance, max_rank : for ``rank="auto"``: nats per row, and where the search ends with a warning
     dtype : "float64"; "float32" features with float64 sums, without certificates; or "mixed", float32 features on the
         subsample and float64 on all rows
@@ -63,12 +66,25 @@ class LowRankParameters:
     cap_rank : use no more features than X has distinct rows
     """
 
+    rank: int | Literal["auto"] = field(default=100, kw_only=False)
     tolerance: float = 1e-3
     max_rank: int = 1_000
     dtype: str = "float64"
     engine: Any = "local"
     checkpoint: str | Path | None = None
     cap_rank: bool = True
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ObjectiveParameters:
+    """What low-rank models maximise, and how sure they are.
+
+    objective : "elbo" (a lower bound on the exact evidence; needs features dominated by the kernel) or "marginal"
+    variance : "dtc" adds the prior variance lost by truncation (needs them too), "lowrank" does not
+    """
+
+    objective: str = "elbo"
+    variance: str = "dtc"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -13,7 +13,7 @@ from certgp.data.tables import FittedTable
 from certgp.errors import ModelFileError
 from certgp.estimators.base import ESTIMATORS, GPRegressor
 from certgp.kernels import Kernel, kernel_from_description
-from certgp.methods import check_loadable, load_all, registered_name
+from certgp.methods import check_registered, find_registered
 from certgp.models.description import build_model, describe_model
 from certgp.models.file import read_model_file, write_model_file
 from certgp.training import History, Iteration, Trial
@@ -39,9 +39,7 @@ _NOT_SAVED = ("callbacks", "engine", "checkpoint")  # objects of a session, not 
 
 def save(estimator: GPRegressor, model: FittedModel, path: Path) -> None:
     """Write a fitted estimator; what ``load`` would not know is refused."""
-    cls = type(estimator)
-    name = registered_name(cls)
-    check_loadable(cls, ESTIMATORS.get(name))
+    name = check_registered(type(estimator), ESTIMATORS)
     tensors, values = describe_model(model)
     attributes = vars(estimator)
     names = attributes.get("feature_names_in_")
@@ -64,8 +62,8 @@ def load(path: str | Path, network: nn.Module | None = None) -> Any:
 
     A deep model with a network of your own keeps its weights in the file but not its code: build the same module again
     and pass it as ``network``; it is copied and the saved weights are put into the copy. Likewise an estimator, feature
-    map or kernel of your own must have been defined before: import the module that defines it first. Those of packages
-    that declare themselves under the entry point group ``certgp.methods`` are found by themselves.
+    map, transform or kernel of your own must have been defined before: import the module that defines it first. Those
+    in the modules that packages declare under the entry point group ``certgp.methods`` are found by themselves.
     """
     path = Path(path)
     tensors, values, header = read_model_file(path)
@@ -81,9 +79,9 @@ def load(path: str | Path, network: nn.Module | None = None) -> Any:
 
 
 def _build(tensors: dict[str, Any], values: Values, network: nn.Module | None) -> GPRegressor:
+    cls = find_registered(values["estimator"], ESTIMATORS, "estimator")
     parameters = {k: _revive(v) for k, v in values["parameters"].items()}
-    parameters |= _take_network(values["parameters"], network)
-    estimator: GPRegressor = _find(values["estimator"])(**parameters)
+    estimator = cls(**parameters | _take_network(values["parameters"], network))
     estimator.hold(build_model(tensors, values, network))
     for name, value in (values["fitted"] | values["choice"]).items():
         setattr(estimator, name, value)
@@ -95,17 +93,6 @@ def _build(tensors: dict[str, Any], values: Values, network: nn.Module | None) -
     estimator.trials_ = tuple(Trial(**trial) for trial in values["trials"])
     estimator.history_ = History(tuple(Iteration(**record) for record in values["history"]))
     return estimator
-
-
-def _find(name: str) -> Any:
-    """The estimator's class: defined already, or in a package that declares its methods."""
-    if name not in ESTIMATORS:
-        load_all()
-    if name not in ESTIMATORS:
-        raise ModelFileError(
-            f"the file holds a {name!r}, which is not known here; import the module that defines it before load()"
-        )
-    return ESTIMATORS[name]
 
 
 def _is_saved(name: str, value: object) -> bool:

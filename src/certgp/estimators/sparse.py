@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from certgp.estimators.base import GPRegressor
-from certgp.estimators.parameters import LowRankParameters, SharedParameters, StartParameters
+from certgp.estimators.parameters import LowRankParameters, ObjectiveParameters, SharedParameters, StartParameters
 from certgp.features.nystrom import DEFAULT_JITTER
 from certgp.training.recipes import Settings, SparseRecipe, StagedTrainer
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class SparseGP(LowRankParameters, StartParameters, SharedParameters, GPRegressor):
+class SparseGP(ObjectiveParameters, LowRankParameters, StartParameters, SharedParameters, GPRegressor):
     """Sparse GP regression (SGPR, Titsias 2009): the kernel seen through r inducing points, dominated by the kernel for
     every X.
 
@@ -32,12 +30,9 @@ class SparseGP(LowRankParameters, StartParameters, SharedParameters, GPRegressor
     max_iter, and all other parameters : as in ``MercerGP``
     """
 
-    rank: int | Literal["auto"] = field(default=100, kw_only=False)
     inducing: Any = "greedy"
     learn_inducing: bool = True
     jitter: float = DEFAULT_JITTER
-    objective: str = "elbo"
-    variance: str = "dtc"
     max_iter: int = 600
 
     def trainer(self, settings: Settings) -> StagedTrainer:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from certgp.errors import ModelFileError
 from certgp.kernels import Kernel, KernelParameters, kernel_from_description, kernel_from_name
 from certgp.kernels.parameters import Bounds
-from certgp.methods import registered_name
+from certgp.methods import find_registered, registered_name
 
 FEATURE_MAPS: dict[str, type[FeatureMap]] = {}
 
@@ -113,17 +113,23 @@ class FeatureMap(nn.Module, ABC):
     # -------------------- files
 
     def describe(self) -> dict[str, Any]:
-        """Registered name, kernel and settings as JSON-able values; with the state they make ``build_features``."""
-        return {"kind": registered_name(type(self)), "kernel": self.fixed_kernel().describe()} | self.settings()
+        """Registered name, kernel, size and settings as JSON-able values, for ``build_features``."""
+        size = {"dimension": self.dimension, "rank": self.rank}
+        return {"kind": registered_name(type(self)), "kernel": self.fixed_kernel().describe()} | size | self.settings()
 
     def settings(self) -> dict[str, Any]:
-        """What ``rebuilt`` needs to know beside the kernel and the tensors of the state, as JSON-able values."""
+        """What ``rebuilt`` needs to know beside kernel, size and the tensors of the state, as JSON-able values."""
         return {}
 
     @classmethod
-    @abstractmethod
     def rebuilt(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> FeatureMap:
-        """The map of these settings with room for these tensors, which are loaded into it afterwards."""
+        """The map of a description with room for these tensors, which are loaded into it afterwards.
+
+        Unless a map says otherwise, its constructor is given what it names: the kernel, settings, ``dimension``,
+        ``rank``, tensors of the state.
+        """
+        known = {**tensors, **settings, "kernel": kernel}
+        return cls(**{name: known[name] for name in signature(cls).parameters if name in known})
 
 
 def build_features(description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> FeatureMap:
@@ -131,16 +137,11 @@ def build_features(description: Mapping[str, Any], tensors: Mapping[str, Tensor]
 
     Files of format 2 name the kernel alone, one of the families that have length-scales and nothing else.
     """
-    kind, kernel = description["kind"], description["kernel"]
-    if kind not in FEATURE_MAPS:
-        raise ModelFileError(
-            f"the file holds the feature map {kind!r}, which is not known here; import the module that defines it "
-            "before load"
-        )
+    kernel = description["kernel"]
     if isinstance(kernel, str):
         known: Kernel = kernel_from_name(kernel)(tensors["log_length_scale"].exp())
     else:
         known = kernel_from_description(kernel)
-    features = FEATURE_MAPS[kind].rebuilt(known, description, tensors)
+    features = find_registered(description["kind"], FEATURE_MAPS, "feature map").rebuilt(known, description, tensors)
     features.load_state_dict(dict(tensors))
     return features

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -73,7 +72,3 @@ class NystromMap(FeatureMap):
 
     def settings(self) -> dict[str, Any]:
         return {"jitter": self.jitter}
-
-    @classmethod
-    def rebuilt(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> NystromMap:
-        return NystromMap(kernel, tensors["inducing_points"], jitter=settings["jitter"])

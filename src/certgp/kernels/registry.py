@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from certgp.errors import InvalidInputError, ModelFileError
+from certgp.errors import InvalidInputError
+from certgp.methods import find_registered
 
 if TYPE_CHECKING:
     from certgp.kernels.base import Kernel
@@ -42,11 +43,6 @@ def kernel_from_description(description: Mapping[str, Any]) -> Kernel:
     """The kernel that ``Kernel.describe`` described."""
     values = dict(description)
     name, parts, not_given = values.pop("kernel"), values.pop("parts", ()), values.pop("not_given", ())
-    if name not in _KERNELS:
-        raise ModelFileError(
-            f"the file names the kernel {name!r}, which is not known here; import the module that defines it before "
-            "load"
-        )
-    family: Any = _KERNELS[name]
+    family: Any = find_registered(name, _KERNELS, "kernel")
     made: Kernel = family(*map(kernel_from_description, parts), **values)
     return made.without_given(not_given)

@@ -9,15 +9,13 @@ from torch import Tensor, nn
 
 from certgp.data import Standardiser
 from certgp.errors import ModelFileError
-from certgp.features import build_features
-from certgp.features.base import FEATURE_MAPS
+from certgp.features.base import FEATURE_MAPS, build_features
 from certgp.gp import ExactProcess, GaussianProcess, LowRankModel, LowRankProcess, MixtureProcess, Statistics
 from certgp.guarantees import Certificate
 from certgp.kernels import kernel_from_description
-from certgp.methods import check_loadable
+from certgp.methods import check_registered
 from certgp.models.fitted import FittedModel
-from certgp.transforms import build_transform, describe_transform
-from certgp.transforms.base import TRANSFORMS
+from certgp.transforms.base import TRANSFORMS, build_transform, describe_transform
 
 Tensors = dict[str, Tensor]
 Values = dict[str, Any]
@@ -78,9 +76,8 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
     if not isinstance(process, LowRankProcess):
         raise ModelFileError(f"a {type(process).__name__} cannot be saved")
     stats, model = process.statistics, process.model
-    features, transform = model.features.describe(), describe_transform(model.transform)
-    check_loadable(type(model.features), FEATURE_MAPS.get(features["kind"]))
-    check_loadable(type(model.transform), TRANSFORMS.get(transform["kind"]))
+    check_registered(type(model.features), FEATURE_MAPS)
+    check_registered(type(model.transform), TRANSFORMS)
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {"statistics.A": stats.A, "statistics.b": stats.b}
     return tensors, values | {
@@ -89,8 +86,8 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
         "yty": stats.yty,
         "n": stats.n,
         "kernel_trace": stats.kernel_trace,
-        "transform": transform,
-        "features": features,
+        "transform": describe_transform(model.transform),
+        "features": model.features.describe(),
     }
 
 

@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Self
 
 from torch import Tensor, nn
 
-from certgp.errors import ModelFileError
-from certgp.methods import registered_name
+from certgp.methods import find_registered, registered_name
 
 TRANSFORMS: dict[str, type[Transform]] = {}
 
@@ -63,9 +62,7 @@ def describe_transform(transform: Transform) -> dict[str, Any]:
 
 def build_transform(description: dict[str, Any], tensors: dict[str, Tensor], network: nn.Module | None) -> Transform:
     """The transform that ``describe_transform`` described, with these tensors of its ``state_dict``."""
-    kind = description["kind"]
-    if kind not in TRANSFORMS:
-        raise ModelFileError(f"the file holds a transform {kind!r} that is not known here; import its module first")
-    transform = TRANSFORMS[kind].build(description, tensors, network)
+    family = find_registered(description["kind"], TRANSFORMS, "transform")
+    transform = family.build(description, tensors, network)
     transform.load_state_dict(tensors)
     return transform

@@ -1,6 +1,7 @@
 r"""The paper's one-dimensional example, which is also the curve of ``certgp demo``.
 
-[paper, appendix, "Curve learning via low-rank kernel approximations"] ``certgp.cli.demo_problems.curve`` has the
+[paper, appendix, "Curve learning via low-rank kernel approximations"]
+``certgp_paper.experiments.curve_problem`` has the
 problem and the models. The length-scale at which they start matters on these 25 points for seed 3 only, and not always
 for the better: log evidence 12 instead of -20 for the exact GP, but -1 instead of 22 for the Fourier GP.
 
@@ -12,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from certgp.cli.demo_problems.curve import FOURIER_RANK, Array, CurvesResult, fit_curves, fourier_gp, run_curves
 from certgp_paper.experiments.cells import Cell, Finished, Settings, Values, whole_number
+from certgp_paper.experiments.curve_problem import FOURIER_RANK, Array, CurvesResult, fit_curves, fourier_gp, run_curves
 from certgp_paper.experiments.experiment import Experiment, Row
 
 _THINNING = 4  # of the grid in tables: 16 points to a wave of the cosine

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from certgp.cli.demo_problems.curve import fit_curves, fourier_gp, mercer_gp
 from certgp.estimators import GPRegressor
 from certgp_paper.experiments.cells import Cell, Finished, Settings, Values, whole_number
+from certgp_paper.experiments.curve_problem import fit_curves, fourier_gp, mercer_gp
 from certgp_paper.experiments.curves import curve_rows, curve_values
 from certgp_paper.experiments.experiment import Experiment, Row
 

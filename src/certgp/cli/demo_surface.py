@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from certgp.estimators import MercerGP
 from certgp.estimators.scores import Z95, Scores, score
+from certgp.guarantees import Certificate
 from certgp.training import Callback, History
 
 Array = NDArray[np.float64]
@@ -53,6 +54,7 @@ class SurfaceResult:
     truth: Array  # (g, g), first index along the second input
     mean: Array  # (g, g)
     std: Array  # (g, g), of the surface, without noise
+    certificate: Certificate  # of the fit, from its own statistics
 
 
 def true_surface(X: Array) -> Array:
@@ -96,6 +98,7 @@ def run_surface(
         truth=true_surface(_grid(axis)).reshape(len(axis), -1),
         mean=grid_mean,
         std=grid_std,
+        certificate=model.certify(),
     )
 
 

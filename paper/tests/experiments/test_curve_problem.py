@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from certgp.cli.demo_problems.curve import Curve, CurvesResult, run_curves, true_curve
+from certgp_paper.experiments.curve_problem import Curve, CurvesResult, run_curves, true_curve
 
 
 @pytest.fixture(scope="module")

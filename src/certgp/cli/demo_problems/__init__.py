@@ -1,1 +1,0 @@
-"""The two problems of ``certgp demo``: simulated, with a known truth."""
