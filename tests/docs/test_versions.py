@@ -22,3 +22,9 @@ def test_the_version_is_written_alike_everywhere() -> None:
     assert project["version"] == certgp.__version__
     assert found("CITATION.cff", r"^version: (\S+)$") == certgp.__version__
     assert found("CHANGELOG.md", r"^## \[(\d+\.\d+\.\d+)\]") == certgp.__version__  # the newest, first in the file
+
+
+def test_the_paper_comes_with_the_same_version() -> None:
+    paper = tomllib.loads((ROOT / "paper" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert paper["version"] == certgp.__version__
+    assert f"certgp>={certgp.__version__.rpartition('.')[0]}" in paper["dependencies"]
