@@ -220,6 +220,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         rows : the training rows, a pair (X, y) or a ``Rows`` object, needed after loading from a file for everything
             but the saved certificate; they are checked against what the model was conditioned on
 
+        Notes
+        -----
         Without arguments the best certificate that is known is returned: a saved or earlier one, where it is tighter.
         Behind a projection or a network it speaks of the exact GP on their outputs. An exact GP is its own truth.
         """

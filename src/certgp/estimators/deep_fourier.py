@@ -33,7 +33,10 @@ class DeepFourierGP(DeepParameters, LowRankParameters, StartParameters, SharedPa
     kernel : a kernel with a spectral law: "gaussian", "matern12", "matern32", "matern52" or such a kernel object
     objective : "marginal"; the ELBO needs features dominated by the kernel
     variance : "lowrank"; random features lose no prior variance on average
-    all other parameters : as in ``DeepMercerGP``
+
+    Notes
+    -----
+    All other parameters are those of ``DeepMercerGP``.
     """
 
     rank: int | Literal["auto"] = field(default=_DEFAULT_RANK, kw_only=False)

@@ -21,7 +21,10 @@ class FourierGP(ObjectiveParameters, LowRankParameters, StartParameters, SharedP
     kernel : a kernel with a spectral law: "gaussian", "matern12", "matern32", "matern52" or such a kernel object
     objective : "marginal"; the ELBO needs features dominated by the kernel
     variance : "lowrank"; random features lose no prior variance on average
-    max_iter, and all other parameters : as in ``MercerGP``
+
+    Notes
+    -----
+    All other parameters are those of ``MercerGP``.
     """
 
     sampling: str = "auto"

@@ -27,7 +27,10 @@ class SparseGP(ObjectiveParameters, LowRankParameters, StartParameters, SharedPa
     kernel : any kernel: a name or a kernel object, also a sum or a product
     objective : "elbo" (a lower bound on the exact evidence) or "marginal"
     variance : "dtc" adds the prior variance lost by truncation (the usual SGPR predictive), "lowrank" does not
-    max_iter, and all other parameters : as in ``MercerGP``
+
+    Notes
+    -----
+    All other parameters are those of ``MercerGP``.
     """
 
     inducing: Any = "greedy"
