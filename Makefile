@@ -17,12 +17,13 @@ help:
 	@echo "make peers   environments of the peers for benchmarks/peers.py, under .peers/ (about 3 GB)"
 	@echo "make soundness  every bound against the dense exact GP on 20,000 random problems"
 	@echo "make mutation   weakened bounds, one per theorem, which the checks must notice"
-	@echo "make reproduction  docs/reproduction.md from the results in docs/results/"
+	@echo "make reproduction  docs/reproduction.md and its figures from paper/results/"
 	@echo "make docs    build the documentation into site/"
+	@echo "make release build sdist and wheel, install the wheel in a clean environment, run the demo from it"
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml paper/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[plots,docs,tests,lint,baselines]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[plots,docs,tests,lint]' --editable ./paper
 	touch $@
 
 demo: $(READY)
@@ -63,10 +64,16 @@ mutation: $(READY)
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) tests/theorems/test_mutations.py
 
 reproduction: $(READY)
-	$(BIN)/python -m certgp.experiments.reproduction_page docs/results docs/reproduction.md
+	$(BIN)/python -m certgp_paper.page paper/results docs/reproduction.md docs/results
 
+# without --quiet, which hides warnings from --strict
 docs: $(READY)
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) .peers site build certgp-demo
+
+# Builds sdist and wheel, looks at what they hold, installs the wheel in a clean environment and runs the demo from it.
+.PHONY: release
+release: $(READY)
+	PYTHON=$(CURDIR)/$(BIN)/python scripts/release.sh

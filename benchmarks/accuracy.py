@@ -22,8 +22,8 @@ import torch
 
 import certgp
 from cells import Cells, scores, summary, timed
-from certgp.experiments.published import published
-from certgp.experiments.splits import standardised_split
+from certgp_paper.datasets.splits import standardised_split
+from certgp_paper.published import published
 
 KEYS = ("data", "model", "rank", "split", "seed")
 MODELS = {
@@ -49,7 +49,7 @@ def run_cell(data: str, model: str, rank: int, split: int, seed: int) -> dict[st
         "rank": rank,
         "split": split,
         "seed": seed,
-        "method": getattr(gp, "method_", model),
+        "method": gp.method_ or model,
         **scores(gp, X_test, y_test),
         "objective_per_row": gp.history_.iterations[-1].value,
         "iterations": gp.n_iter_,

@@ -15,10 +15,9 @@ import numpy as np
 import torch
 
 import certgp
-from certgp.estimators.automatic_rank import truncated
-from certgp.estimators.certification import problem_of
-from certgp.experiments.splits import standardised_split
 from certgp.guarantees import certify_through, growing_references
+from certgp_paper.datasets.splits import standardised_split
+from fitted import process_of, standardised_rows, subject_of
 
 
 def rows_of(name: str, rows: int | None) -> tuple[np.ndarray, np.ndarray, dict[str, object]]:
@@ -55,8 +54,8 @@ def run(name: str, options: argparse.Namespace) -> dict[str, object]:
         "warnings": sorted({str(w.message) for w in said if issubclass(w.category, certgp.errors.RankWarning)}),
     }
     if gp.rank_ > 1:
-        half = truncated(gp._process, max(gp.rank_ // 2, 1))
-        problem = problem_of(gp, half, gp._source(X, y))
+        half = process_of(gp).truncated(gp.rank_ // 2)
+        problem = subject_of(gp, half).problem(standardised_rows(gp, X, y))
         for reference in growing_references(
             problem, 2 * gp.rank_, 4 * gp.rank_, lambda gap: True, np.random.default_rng(0)
         ):

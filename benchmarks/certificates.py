@@ -21,10 +21,12 @@ import scipy.linalg
 import torch
 
 from accuracy import MODELS
+from certgp.engines import LocalEngine
 from certgp.errors import CertgpWarning
-from certgp.estimators.low_rank import LowRankRegressor
-from certgp.experiments.splits import standardised_split
+from certgp.estimators.base import GPRegressor
 from certgp.training import LowRankObjective
+from certgp_paper.datasets.splits import standardised_split
+from fitted import model_of, process_of, standardised_rows
 
 
 def log(text: str) -> None:
@@ -34,17 +36,17 @@ def log(text: str) -> None:
 class DenseTruth:
     """KL(exact || model) and exact predictions by dense Cholesky factors, in place to spare memory."""
 
-    def __init__(self, gp: LowRankRegressor, X: np.ndarray, y: np.ndarray, X_test: np.ndarray) -> None:
-        process = gp._process
-        kernel = process.model.features.kernel.with_signal_variance(process.signal_variance)
+    def __init__(self, gp: GPRegressor, X: np.ndarray, y: np.ndarray, X_test: np.ndarray) -> None:
+        process, standardiser = process_of(gp), model_of(gp).standardiser
+        inputs, new_inputs = (torch.from_numpy(standardiser.inputs(part)) for part in (X, X_test))
         s2, n = process.noise_variance, len(X)
         with torch.no_grad():
-            rows, new = (process.model.transform(gp._tensor(part)) for part in (X, X_test))
-            S1 = kernel(rows, rows).numpy()
-            cross = kernel(rows, new).numpy()
+            rows, new = process.model.transform(inputs), process.model.transform(new_inputs)
+            S1 = process.kernel(rows, rows).numpy()
+            cross = process.kernel(rows, new).numpy()
         S1[np.diag_indices(n)] += s2
         # Tr(S2^-1 S1) = [Tr S1 - Tr(C^-1 Phi'S1 Phi)] / s2
-        phi = process.features(gp._tensor(X)).numpy()
+        phi = process.features(inputs).numpy()
         C = phi.T @ phi + s2 * np.eye(phi.shape[1])
         trace = (np.trace(S1) - np.trace(scipy.linalg.solve(C, phi.T @ (S1 @ phi), assume_a="pos"))) / s2
         log_det_2 = np.linalg.slogdet(C)[1] + (n - phi.shape[1]) * np.log(s2)
@@ -52,20 +54,20 @@ class DenseTruth:
         log_det_1 = 2.0 * np.log(np.diag(L)).sum()
         self.kl = 0.5 * (trace - n + log_det_2 - log_det_1)
         half = scipy.linalg.solve_triangular(
-            L, np.column_stack([gp._standardiser.target(y), cross]), lower=True, check_finite=False
+            L, np.column_stack([standardiser.target(y), cross]), lower=True, check_finite=False
         )
-        unit = gp._standardiser.y_scale
-        self.mean = gp._standardiser.mean_to_user(half[:, 1:].T @ half[:, 0])
-        self.variance = unit**2 * (process.signal_variance - np.square(half[:, 1:]).sum(0))
+        self.mean = standardiser.mean_to_user(half[:, 1:].T @ half[:, 0])
+        prior = process.prior_variance(new_inputs).numpy()
+        self.variance = standardiser.variance_to_user(prior - np.square(half[:, 1:]).sum(0))
         quadratic = float(half[:, 0] @ half[:, 0])
-        self.log_evidence = gp._user_evidence(-0.5 * (quadratic + log_det_1 + n * np.log(2.0 * np.pi)))
+        self.log_evidence = model_of(gp).evidence_shift - 0.5 * (quadratic + log_det_1 + n * np.log(2.0 * np.pi))
 
 
-def one_evaluation(gp: LowRankRegressor, X: np.ndarray, y: np.ndarray) -> float:
+def one_evaluation(gp: GPRegressor, X: np.ndarray, y: np.ndarray) -> float:
     """Seconds of one objective value and gradient at the fitted parameters."""
-    objective = "elbo" if gp._process.model.features.minorises else "marginal"
-    model = gp._process.model.requires_grad_(True)
-    target = LowRankObjective(model, gp._source(X, y), gp.engine if gp.engine != "local" else _local(), objective)
+    objective = "elbo" if gp.certifies_itself else "marginal"
+    model = process_of(gp).model.requires_grad_(True)
+    target = LowRankObjective(model, standardised_rows(gp, X, y), LocalEngine(), objective)
     start = target.start()
     target.evaluate(start)
     begun = time.perf_counter()
@@ -73,12 +75,6 @@ def one_evaluation(gp: LowRankRegressor, X: np.ndarray, y: np.ndarray) -> float:
     seconds = time.perf_counter() - begun
     model.requires_grad_(False)
     return seconds
-
-
-def _local() -> object:
-    from certgp.engines import LocalEngine
-
-    return LocalEngine()
 
 
 def timed(function: object) -> tuple[object, float]:
@@ -95,7 +91,7 @@ def run(data: str, name: str, options: argparse.Namespace) -> dict[str, object]:
         gp, fit_seconds = timed(lambda: MODELS[name](options.rank, 0).fit(X, y))
     log(f"{data} {name}: fitted in {fit_seconds:.0f} s")
     evaluation = one_evaluation(gp, X, y)
-    free, free_seconds = timed(gp.certify) if gp._process.model.features.minorises else (None, 0.0)
+    free, free_seconds = timed(gp.certify) if gp.certifies_itself else (None, 0.0)
     kl, kl_seconds = timed(lambda: gp.certify(tol=options.kl_tol, max_reference_rank=options.max_reference_rank))
     log(f"{kl}\n  {kl_seconds:.1f} s, {kl_seconds / evaluation:.1f} evaluations")
     rows, rows_seconds = timed(

@@ -16,6 +16,7 @@ import argparse
 import copy
 import json
 import sys
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -23,9 +24,10 @@ import torch
 
 import certgp
 from cells import Cell, Cells, scores, summary, timed
-from certgp.experiments.published import published
-from certgp.experiments.splits import standardised_split
-from certgp.experiments.two_step import NetworkRegressor, TwoStepGP
+from certgp_paper.baselines.two_step import NetworkRegressor, TwoStepGP
+from certgp_paper.datasets.splits import standardised_split
+from certgp_paper.published import published
+from fitted import model_of
 
 KEYS = ("data", "method", "members", "split", "max_iter")
 RANK = 100  # of the linear models
@@ -44,8 +46,8 @@ PAPER_NAMES = {"deep-fourier": "DFGP", "deep-mercer": "DMGP", "dnn+s": "DNN+S", 
 
 def first_member(model):
     """The mixture's first network alone."""
-    alone = copy.copy(model)
-    alone._process = model._process.members[0]
+    alone, fitted = copy.copy(model), model_of(model)
+    alone.hold(replace(fitted, process=fitted.process.members[0]))
     return alone
 
 
@@ -55,8 +57,7 @@ def uncalibrated(model):
     if isinstance(model, NetworkRegressor):
         plain.noise_variance_ = model.training_noise_variance_
     else:
-        plain._process = copy.copy(model._process)
-        plain._process.noise_scale = 1.0
+        plain.noise_scale_ = 1.0
     return plain
 
 

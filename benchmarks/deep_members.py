@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 import certgp
-from accuracy import standardised_split
 from cells import timed
+from certgp_paper.datasets.splits import standardised_split
 
 MODELS = {"deep-fourier": certgp.DeepFourierGP, "deep-mercer": certgp.DeepMercerGP}
 

@@ -11,10 +11,10 @@ import json
 
 import numpy as np
 
-from certgp.experiments.paper_protocol import DIMENSIONS, fit_as_in_paper
-from certgp.experiments.published import published
-from certgp.experiments.scores import score_gaussian
-from certgp.experiments.splits import standardised_split
+from certgp.estimators.scores import score_gaussian
+from certgp_paper.datasets.splits import standardised_split
+from certgp_paper.published import published
+from certgp_paper.training.paper_protocol import DIMENSIONS, fit_as_in_paper
 
 
 def main() -> None:
@@ -27,7 +27,8 @@ def main() -> None:
     arguments = parser.parse_args()
     for data in arguments.data:
         for rank in arguments.ranks:
-            for d in range(DIMENSIONS[0], DIMENSIONS[1] + 1):
+            columns = standardised_split(data, 0, as_in_paper=True).X.shape[1]
+            for d in range(DIMENSIONS[0], min(DIMENSIONS[1], columns) + 1):
                 report(data, rank, d, [nlpd(data, rank, d, split) for split in range(arguments.splits)], arguments.json)
 
 

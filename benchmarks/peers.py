@@ -27,10 +27,10 @@ from pathlib import Path
 import numpy as np
 
 import certgp
-from certgp.data import load_dataset
 from certgp.errors import DataFileError
-from certgp.experiments.splits import standardised_split
-from certgp.report.style import save_figure
+from certgp.plots.style import save_figure
+from certgp_paper.datasets import load_dataset
+from certgp_paper.datasets.splits import standardised_split
 from peers.comparison import Run, plain, races, summarise_races, summarise_runs
 from peers.contestants import MODELS, PEERS, Contestant, interleaved, missing_environments, parse_contestant
 from peers.picture import plot_runs

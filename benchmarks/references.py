@@ -3,8 +3,9 @@
     CERTGP_DATA=... python benchmarks/references.py --data elevators protein --models mercer sparse --ranks 200 800
 
 The kernel and the transform are those of a short fit (rank 50, 40 iterations; split 0). Both maps are chosen on 4,000
-training rows and judged by 4,000 others, without inducing points on single far-out rows. ``half_width`` is what a
-reference that leaves so much of every row would add to and take from the divergence, per row: gap sf2 / (2 s2).
+training rows (half of them where there are fewer) and judged by as many others, without inducing points on single
+far-out rows. ``half_width`` is what a reference that leaves so much of every row would add to and take from the
+divergence, per row: gap sf2 / (2 s2).
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ import torch
 
 from accuracy import MODELS
 from certgp.errors import CertgpWarning
-from certgp.experiments.splits import standardised_split
 from certgp.features import FeatureMap, NystromMap, data_mercer_map, greedy_inducing_points, mean_gap
 from certgp.kernels import Kernel
+from certgp_paper.datasets.splits import standardised_split
+from fitted import model_of, process_of
 
 ROWS, JITTER = 4_000, 1e-8
 
 
 def eigenfunctions(kernel: Kernel, inputs: torch.Tensor, rank: int) -> FeatureMap:
-    return data_mercer_map(kernel, inputs[: ROWS // 2], rank)
+    return data_mercer_map(kernel, inputs[: len(inputs) // 2], rank)
 
 
 def inducing_points(kernel: Kernel, inputs: torch.Tensor, rank: int) -> FeatureMap:
@@ -53,13 +55,14 @@ def report(data: str, model: str, ranks: list[int], as_json: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertgpWarning)
         gp = MODELS[model](50, 0).set_params(max_iter=40).fit(rows.X, rows.y)
-    process = gp._process
-    order = np.random.default_rng(0).permutation(len(rows.X))
+    process, standardiser = process_of(gp), model_of(gp).standardiser
+    order, count = np.random.default_rng(0).permutation(len(rows.X)), min(ROWS, len(rows.X) // 2)
     with torch.no_grad():
         chosen_on, judges = (
-            process.model.transform(gp._tensor(rows.X[part])) for part in (order[:ROWS], order[ROWS : 2 * ROWS])
+            process.model.transform(torch.from_numpy(standardiser.inputs(rows.X[part])))
+            for part in (order[:count], order[count : 2 * count])
         )
-        kernel = process.model.features.kernel.with_signal_variance(1.0)
+        kernel = process.kernel.with_signal_variance(1.0)
         for rank in ranks:
             found: dict[str, object] = {"data": data, "model": model, "columns": judges.shape[1], "rank": rank}
             for build in (eigenfunctions, inducing_points):

@@ -31,6 +31,7 @@ from certgp.guarantees import (
 from certgp.kernels import Gaussian
 from certgp.training import LowRankObjective
 from certgp.transforms import Identity
+from fitted import process_of, standardised_rows
 
 
 def table(n: int) -> None:
@@ -99,9 +100,9 @@ def curve(n: int, repeat: int = 5) -> None:
     X = rng.standard_normal((n, 3))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(n)
     gp = certgp.MercerGP(300, projection=None, length_scale=1.0, noise_variance=0.05, optimize=False).fit(X, y)
-    process, source = gp._process, gp._source(X, y)
+    process = process_of(gp)
     model = process.model.requires_grad_(True)
-    target = LowRankObjective(model, source, LocalEngine(), "elbo")
+    target = LowRankObjective(model, standardised_rows(gp, X, y), LocalEngine(), "elbo")
     start = target.start()
     target.evaluate(start)
     ratios = []

@@ -14,12 +14,37 @@ from certgp.data import RowSource
 from certgp.engines import LocalEngine
 from certgp.features import FeatureMap, MercerMap
 from certgp.gp import LowRankModel, Statistics
-from certgp.kernels import Gaussian, Kernel, Matern12, Matern32, Matern52
+from certgp.kernels import (
+    Gaussian,
+    Kernel,
+    Linear,
+    Matern12,
+    Matern32,
+    Matern52,
+    Periodic,
+    Product,
+    RationalQuadratic,
+    Sum,
+)
 from certgp.training import LowRankObjective
 from certgp.transforms import Identity
 
 Array = NDArray[np.float64]
 ALL_KERNELS: tuple[type[Kernel], ...] = (Gaussian, Matern12, Matern32, Matern52)
+CONSTANT: dict[str, Kernel] = {  # for two columns, k(x, x) constant
+    "rational_quadratic": RationalQuadratic([0.7, 1.9], 1.3, 0.6),
+    "periodic": Periodic([0.8, 1.5], [1.7, 2.9], 0.7),
+    "columns": Gaussian([0.9], 1.4, columns=[1]),
+    "sum": Gaussian([0.7, 1.4], 0.8) + Matern32(1.1, 0.5) + Gaussian(3.0, 0.2, columns=[0]),
+    "product": Matern32([0.9, 2.0], 1.5) * Periodic(1.2, 2.3, 0.6),
+    "nested": (Gaussian(0.8) + RationalQuadratic(1.5, 2.0, columns=[1])) * Matern52(2.0) + Periodic(columns=[0]),
+}
+VARYING: dict[str, Kernel] = {
+    "linear": Linear([0.4, 1.7], [0.3, -0.2]),
+    "gaussian + linear": Gaussian([0.7, 1.4], 0.8) + Linear([0.4, 1.7], [0.3, -0.2]),
+    "linear first": Linear(0.6) + Matern32(1.1, 0.5),
+    "linear * periodic": Linear(0.6, columns=[1]) * Periodic(1.2, 2.3) + Gaussian(1.0),
+}
 _PRIMES = np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0])
 
 
@@ -62,15 +87,46 @@ def dense_log_evidence(S: Tensor, y: Tensor) -> float:
     return float(torch.distributions.MultivariateNormal(torch.zeros_like(y), S).log_prob(y))
 
 
+_BY_DISTANCE: dict[type[Kernel], Callable[[Array, Kernel], Array]] = {
+    Gaussian: lambda r, k: np.exp(-0.5 * r**2),
+    Matern12: lambda r, k: np.exp(-r),
+    Matern32: lambda r, k: (1.0 + np.sqrt(3.0) * r) * np.exp(-np.sqrt(3.0) * r),
+    Matern52: lambda r, k: (1.0 + np.sqrt(5.0) * r + 5.0 / 3.0 * r**2) * np.exp(-np.sqrt(5.0) * r),
+    RationalQuadratic: lambda r, k: (1.0 + r**2 / (2.0 * float(k.alpha))) ** -float(k.alpha),
+}
+
+
+def dense_kernel(kernel: Kernel, X: Array, Z: Array) -> Array:
+    """k(X, Z) by differences of the inputs as they are given: not the library's own arithmetic."""
+    if isinstance(kernel, Sum):
+        return sum(dense_kernel(part, X, Z) for part in kernel.parts.values())
+    sf2 = 1.0 if isinstance(kernel, Linear) else float(kernel.signal_variance)
+    if isinstance(kernel, Product):
+        return sf2 * np.prod([dense_kernel(part, X, Z) for part in kernel.parts.values()], axis=0)
+    if kernel.columns is not None:
+        X, Z = X[:, kernel.columns], Z[:, kernel.columns]
+    values = {name: value.detach().numpy() for name, value in kernel.values.items()}
+    if isinstance(kernel, Linear):
+        return ((X - values["centre"]) * values["variance"]) @ (Z - values["centre"]).T
+    differences = X[:, None, :] - Z[None, :, :]
+    if isinstance(kernel, Periodic):
+        arcs = np.sin(np.pi * differences / values["period"]) / values["length_scale"]
+        return sf2 * np.exp(-2.0 * np.square(arcs).sum(2))
+    distance = np.sqrt(np.square(differences / values["length_scale"]).sum(2))
+    return sf2 * _BY_DISTANCE[type(kernel)](distance, kernel)
+
+
 def identity_model(features: FeatureMap) -> LowRankModel:
     """The features on untransformed inputs."""
-    return LowRankModel(Identity(features.log_length_scale.numel()), features)
+    return LowRankModel(Identity(features.dimension), features)
 
 
 @torch.no_grad()
 def feature_statistics(features: FeatureMap, X: Tensor, y: Tensor, signal_variance: float = 1.0) -> Statistics:
     """Statistics of the finished features (not of the raw basis), carrying the signal variance."""
-    return Statistics.of(features(X), y).scaled(signal_variance)
+    kernel = features.fixed_kernel()
+    diagonal = None if kernel.constant_diagonal else kernel.diagonal(X)
+    return Statistics.of(features(X), y, diagonal).scaled(signal_variance)
 
 
 def mercer_map_of(kernel: Kernel, input_scale: object, indices: object, centre: Tensor | None = None) -> MercerMap:
@@ -138,7 +194,7 @@ def standard_errors(values: Iterable[float]) -> tuple[float, float]:
     return float(a.mean()), float(a.std(ddof=1) / np.sqrt(a.size))
 
 
-def objective_value(model: LowRankModel, source: RowSource, objective: str, bounds: tuple[float, float]) -> float:
+def objective_value(model: LowRankModel, source: RowSource, objective: str) -> float:
     """What an optimiser sees at the model's present parameters, per row."""
-    target = LowRankObjective(model, source, LocalEngine(), objective, bounds)
+    target = LowRankObjective(model, source, LocalEngine(), objective)
     return target.evaluate(target.start())[0]

@@ -23,7 +23,7 @@ def run(job: Job, recorder: Recorder) -> dict[str, object]:
         return mean, std**2, objective_per_row(model, len(job.y))
 
     def watch(_: object) -> bool:
-        if recorder.due and hasattr(model, "so_far"):
+        if recorder.due:
             with recorder.paused():
                 now = []
                 charge = measured(lambda: now.append(model.so_far()))

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from peers.protocol import STARTING_NOISE, Job, Recorder, serve
 
-LEARNING_RATE, NATURAL_RATE, BATCH = 0.03, 0.1, 1024  # its examples have 0.01, which ends worse (docs/benchmarks.md)
+LEARNING_RATE, NATURAL_RATE, BATCH = 0.03, 0.1, 1024  # its examples have 0.01, which ends worse (docs/decisions/0012)
 STRATEGY = gpytorch.variational.VariationalStrategy
 
 

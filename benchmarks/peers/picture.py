@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from certgp.report.style import (
+from certgp.plots.style import (
     BLACK,
     BLUE,
     GREEN,

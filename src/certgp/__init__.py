@@ -20,55 +20,50 @@ from certgp.errors import (
     RankWarning,
     VacuousBoundWarning,
 )
+from certgp.methods import BUILT_IN
+from certgp.version import __version__
 
 if TYPE_CHECKING:
-    from certgp.estimators import AutoGP, DeepFourierGP, DeepMercerGP, ExactGP, FourierGP, MercerGP, SparseGP, load
+    from certgp.estimators import AutoGP as AutoGP
+    from certgp.estimators import DeepFourierGP as DeepFourierGP
+    from certgp.estimators import DeepMercerGP as DeepMercerGP
+    from certgp.estimators import ExactGP as ExactGP
+    from certgp.estimators import FourierGP as FourierGP
+    from certgp.estimators import MercerGP as MercerGP
+    from certgp.estimators import SparseGP as SparseGP
+    from certgp.estimators import load as load
 
 # Read when torch is loaded, so without effect where that came first. By default waiting OpenMP threads spin: they take
-# the cores from the compiled loops' threads, and from other programs. Measured (docs/benchmarks.md): one evaluation on
-# two threads beside one other busy process took 1.7 s instead of 0.08 s.
+# the cores from the compiled loops' threads and from other programs (docs/decisions/0011).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-__version__ = "0.1.0"
-_FROM_ESTIMATORS = (
-    "AutoGP",
-    "DeepFourierGP",
-    "DeepMercerGP",
-    "ExactGP",
-    "FourierGP",
-    "MercerGP",
-    "SparseGP",
-    "load",
-)
+
+_ESTIMATORS = {method.class_name: method for method in BUILT_IN}
 __all__ = [
-    "AutoGP",
     "CertgpError",
     "CertgpWarning",
     "ConstantDataWarning",
     "ConvergenceWarning",
     "DataFileError",
-    "DeepFourierGP",
-    "DeepMercerGP",
-    "ExactGP",
     "ExtrapolationWarning",
-    "FourierGP",
     "HeaderWarning",
     "InvalidInputError",
-    "MercerGP",
     "ModelFileError",
     "NotCertifiableError",
     "RankWarning",
-    "SparseGP",
     "VacuousBoundWarning",
     "__version__",
     "load",
+    *_ESTIMATORS,
 ]
 
 
 def __getattr__(name: str) -> object:
     # torch takes a second to import; `certgp --help` and `import certgp.errors` should not
-    if name in _FROM_ESTIMATORS:
-        return getattr(import_module("certgp.estimators"), name)
+    if name in _ESTIMATORS:
+        return _ESTIMATORS[name].load()
+    if name == "load":
+        return import_module("certgp.estimators").load
     raise AttributeError(f"module 'certgp' has no attribute {name!r}")
 
 

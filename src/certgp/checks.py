@@ -32,6 +32,13 @@ def check_count(name: str, value: object, least: int = 1) -> int:
     return int(value)
 
 
+def check_rank(rank: object) -> int:
+    """A positive whole number, or an error that names the argument."""
+    if isinstance(rank, bool) or not isinstance(rank, (int, np.integer)) or rank < 1:
+        raise InvalidInputError(f"rank must be a positive whole number, found {rank!r}")
+    return int(rank)
+
+
 _LARGEST_USUAL_REFERENCE = 5_000  # seconds, however few rows there are
 _LARGEST_REFERENCE_PER_ROW = 4
 _LARGEST_REFERENCE = 20_000  # its Gram matrices have gigabytes

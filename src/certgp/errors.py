@@ -31,10 +31,6 @@ class DataFileError(CertgpError, ValueError):
     """A data file cannot be read or does not hold what was asked for."""
 
 
-class DownloadError(DataFileError):
-    """A file could not be fetched, or is not the one that was expected."""
-
-
 class CertgpWarning(UserWarning):
     """Base of every warning that certgp gives."""
 
@@ -52,20 +48,24 @@ class ConvergenceWarning(CertgpWarning):
 
 
 class ExtrapolationWarning(CertgpWarning):
-    """Some rows lie outside the range of the training inputs; predictions fall back towards the prior there."""
+    """Some rows lie outside the range of the training inputs."""
 
     outside = 0  # number of these rows
     columns: tuple[str, ...] = ()
+    returns_to_prior = True  # do predictions fall back towards the prior there?
 
     @classmethod
-    def of(cls, outside: int, n_rows: int, columns: Sequence[str]) -> ExtrapolationWarning:
+    def of(
+        cls, outside: int, n_rows: int, columns: Sequence[str], returns_to_prior: bool = True
+    ) -> ExtrapolationWarning:
         """The warning that ``outside`` of ``n_rows`` rows lie outside, in these columns."""
         names = ", ".join(columns[:10]) + (", ..." if len(columns) > 10 else "")
+        there = "fall back towards the prior" if returns_to_prior else "are extrapolations and may be far off"
         warning = cls(
             f"{outside} of {n_rows} row(s) lie outside the range of the training inputs by more than a tenth of it, in "
-            f"column(s) {names}; predictions fall back towards the prior there"
+            f"column(s) {names}; predictions {there} there"
         )
-        warning.outside, warning.columns = outside, tuple(columns)
+        warning.outside, warning.columns, warning.returns_to_prior = outside, tuple(columns), returns_to_prior
         return warning
 
 

@@ -8,26 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from certgp.experiments import curves, surface
+from certgp.cli import demo_surface as surface
 from certgp.training import Callback, Iteration
 
 
 @pytest.fixture(scope="module")
-def small_results() -> tuple[curves.CurvesResult, surface.SurfaceResult]:
-    return curves.run_curves(n=40, noise=0.1), surface.run_surface(n=1000, rank=25)
+def small_result() -> surface.SurfaceResult:
+    return surface.run_surface(n=1000, rank=25)
 
 
 @pytest.fixture
-def small_demo(monkeypatch, small_results) -> None:
-    def quick_curves() -> curves.CurvesResult:  # without arguments: the paper's example
-        return small_results[0]
-
+def small_demo(monkeypatch, small_result) -> None:
     def quick_surface(callbacks: tuple[Callback, ...]) -> surface.SurfaceResult:
         for callback in callbacks:
             callback(Iteration(1, 0.5, 1.0, 0.1, 25))
-        return small_results[1]
+        return small_result
 
-    monkeypatch.setattr(curves, "run_curves", quick_curves)
     monkeypatch.setattr(surface, "run_surface", quick_surface)
 
 
@@ -36,24 +32,24 @@ def test_scores_are_printed_and_plots_written(certgp):
     outcome = certgp("demo", "--out", "pictures")
     assert outcome.code == 0, outcome.err
     assert outcome.err == ""
-    for words in ("exact GP", "Mercer GP, rank 34", "noise 0.1", "NLPD", "truth in the 95% band"):
+    for words in ("Mercer GP of rank 25", "noise 0.1", "NLPD", "truth in the 95% band", "certified: The exact GP and"):
         assert words in outcome.out
-    assert sorted(p.name for p in Path("pictures").iterdir()) == ["curves.png", "history.png", "surface.png"]
+    assert sorted(p.name for p in Path("pictures").iterdir()) == ["history.png", "surface.png"]
     assert all(p.read_bytes().startswith(b"\x89PNG") for p in Path("pictures").iterdir())
 
 
 @pytest.mark.usefixtures("small_demo")
-def test_json(certgp, small_results):
+def test_json(certgp, small_result):
     fields = json.loads(certgp("demo", "--json").out)
-    assert fields["curves"]["models"][0]["name"] == "exact GP"
-    assert fields["surface"]["rmse"] == small_results[1].scores.rmse
-    assert fields["surface"]["truth_coverage"] == small_results[1].truth_coverage
-    assert fields["plots"][0] == "certgp-demo/curves.png"
+    assert fields["certificate"]["kl"][1] == small_result.certificate.kl.upper
+    assert fields["surface"]["rmse"] == small_result.scores.rmse
+    assert fields["surface"]["truth_coverage"] == small_result.truth_coverage
+    assert fields["plots"][0] == "certgp-demo/surface.png"
 
 
 @pytest.mark.usefixtures("small_demo")
 def test_without_matplotlib_scores_are_printed_and_the_remedy_named(certgp, monkeypatch):
-    drawing = [name for name in sys.modules if name.split(".")[0] == "matplotlib" or name.startswith("certgp.report.")]
+    drawing = [name for name in sys.modules if name.split(".")[0] == "matplotlib" or name.startswith("certgp.plots")]
     for name in drawing:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from certgp.data import Chunk, ChunkSource
 from certgp.engines import LocalEngine
+from certgp.engines.folds import fold_feature_statistics, fold_statistics
 from certgp.engines.local import default_chunk_rows
 from certgp.errors import InvalidInputError
 from certgp.features import MercerMap, NystromMap
 from certgp.gp import Statistics, log_evidence
 from certgp.kernels import Gaussian
-from certgp.training.objective import fold_feature_statistics, fold_statistics
 from helpers import identity_model, random_inputs, random_target, relative_error
 
 

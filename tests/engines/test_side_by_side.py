@@ -16,7 +16,7 @@ import psutil
 import pytest
 import torch
 
-from certgp.engines import side_by_side, spare_workers
+from certgp.engines import run_side_by_side, spare_workers
 from certgp.errors import ConvergenceWarning, InvalidInputError, warn_user
 
 
@@ -35,7 +35,7 @@ def about(rows: np.ndarray, number: int) -> tuple[int, int, int, bool, float]:
 
 def test_results_come_in_order_from_other_processes_on_one_thread_that_share_the_rows(two_threads):
     rows = np.ones(400_000)
-    found = side_by_side([partial(about, rows, i) for i in range(4)], 2)
+    found = run_side_by_side([partial(about, rows, i) for i in range(4)], 2)
     assert [number for number, *_ in found] == [0, 1, 2, 3]
     assert os.getpid() not in {process for _, process, *_ in found}
     assert {threads for _, _, threads, *_ in found} == {1}
@@ -45,7 +45,7 @@ def test_results_come_in_order_from_other_processes_on_one_thread_that_share_the
 
 
 def test_one_worker_is_this_process():
-    assert side_by_side([os.getpid, os.getpid], 1) == [os.getpid()] * 2
+    assert run_side_by_side([os.getpid, os.getpid], 1) == [os.getpid()] * 2
 
 
 def warn(number: int) -> int:
@@ -57,7 +57,7 @@ def warn(number: int) -> int:
 def test_warnings_are_given_here():
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        assert side_by_side([partial(warn, i) for i in range(2)], 2) == [0, 1]
+        assert run_side_by_side([partial(warn, i) for i in range(2)], 2) == [0, 1]
     expected = [text for i in (0, 1) for text in (f"task {i} stopped early", "and another")]
     assert [str(each.message) for each in seen] == expected
     assert [each.category for each in seen] == [ConvergenceWarning, FutureWarning] * 2
@@ -71,7 +71,7 @@ def refuse(number: int) -> int:
 
 def test_an_error_is_raised_as_it_was():
     with pytest.raises(InvalidInputError, match=r"^network has no weights; give some$"):
-        side_by_side([partial(refuse, i) for i in range(3)], 2)
+        run_side_by_side([partial(refuse, i) for i in range(3)], 2)
 
 
 class Unpicklable:
@@ -85,7 +85,7 @@ class Unpicklable:
 
 
 def test_what_cannot_travel_runs_here():
-    assert side_by_side([Unpicklable(), Unpicklable()], 2) == [os.getpid()] * 2
+    assert run_side_by_side([Unpicklable(), Unpicklable()], 2) == [os.getpid()] * 2
 
 
 def test_workers_share_torchs_threads(two_threads, monkeypatch):
@@ -98,10 +98,10 @@ def test_workers_share_torchs_threads(two_threads, monkeypatch):
 SCRIPT = """
 import time
 from functools import partial
-from certgp.engines import side_by_side
+from certgp.engines import run_side_by_side
 print("ready", flush=True)
 try:
-    side_by_side([partial(time.sleep, 60)] * 2, 2)
+    run_side_by_side([partial(time.sleep, 60)] * 2, 2)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
     time.sleep(30)

@@ -14,8 +14,9 @@ import certgp
 from certgp import AutoGP, FourierGP, MercerGP, SparseGP
 from certgp.data import Chunk, ChunkSource
 from certgp.errors import CertgpWarning, InvalidInputError, NotCertifiableError
-from certgp.estimators.auto import CANDIDATES, _Contender, _divided, _still_in_the_race, _winner
+from certgp.estimators.auto import CANDIDATES
 from certgp.training import Stage, Trial
+from certgp.training.recipes.race import _Contender, _divide, _still_in_the_race, _winner
 
 pytestmark = pytest.mark.filterwarnings("ignore::certgp.errors.CertgpWarning")
 
@@ -40,7 +41,9 @@ def test_all_candidates_were_tried_and_the_best_finalist_chosen(fitted):
 
 
 def contender(name, losses):
-    return _Contender(name, None, None, None, Trial(name, 0.0, float(losses.mean()), 0.0), losses)
+    return _Contender(
+        name, None, name in ("mercer", "sparse"), None, None, Trial(name, 0.0, float(losses.mean()), 0.0), losses
+    )
 
 
 def test_a_method_that_can_be_certified_wins_ties_and_only_ties():
@@ -67,7 +70,7 @@ def test_methods_that_still_gain_stay_in_the_race():
 
 
 def test_the_winner_is_conditioned_on_all_rows(fitted):
-    assert fitted._n_rows() == 600
+    assert fitted._model.process.n_rows == 600
     X, y = problem(n=300, d=3, seed=2)
     assert fitted.score(X, y) > 0.9
 
@@ -169,7 +172,7 @@ def test_a_run_that_follows_a_change_of_the_model_is_not_cut():
     rows, others = (ChunkSource(Chunk(torch.zeros(1, 1), torch.zeros(1))) for _ in range(2))
 
     def lengths(stages: Sequence[Stage], share: float) -> list[list[tuple[bool, int]]]:
-        return [[(each.source is rows, each.max_iter) for each in part] for part in _divided(stages, rows, share)]
+        return [[(each.source is rows, each.max_iter) for each in part] for part in _divide(stages, rows, share)]
 
     plain = [Stage(rows, 100), Stage(others, 10)]
     assert lengths(plain, 0.25) == [[(True, 25)], [(True, 75), (False, 10)]]

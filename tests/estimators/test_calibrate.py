@@ -37,7 +37,7 @@ def test_only_the_scatter_of_new_observations_changes(cls):
     latent = calibrated.predict(X, return_std=True, include_noise=False)[1]
     std = calibrated.predict(X, return_std=True)[1]
     np.testing.assert_allclose(std**2 - latent**2, calibrated.noise_scale_ * 0.03, rtol=1e-6)
-    assert calibrated._n_rows() == len(X)
+    assert calibrated._model.process.n_rows == len(X)
 
 
 def test_samples_covariance_files_and_further_rows_keep_the_scale(tmp_path):
@@ -49,9 +49,9 @@ def test_samples_covariance_files_and_further_rows_keep_the_scale(tmp_path):
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert np.array_equal(again.predict(X, return_std=True), model.predict(X, return_std=True))
-    assert again.partial_fit(X[:5], y[:5])._process.noise_scale == model.noise_scale_
+    assert again.partial_fit(X[:5], y[:5])._model.process.noise_scale == model.noise_scale_
     exact = small(ExactGP, calibrate=True, **FIXED).fit(X, y)
-    assert exact.partial_fit(X[:5], y[:5])._process.noise_scale == exact.noise_scale_
+    assert exact.partial_fit(X[:5], y[:5])._model.process.noise_scale == exact.noise_scale_
     assert mean.shape == (4,)
 
 

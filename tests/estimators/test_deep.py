@@ -15,7 +15,6 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from torch import nn
 
 from certgp import DeepFourierGP, DeepMercerGP, ExactGP, load
-from certgp.data import as_rows
 from certgp.errors import InvalidInputError, ModelFileError, NotCertifiableError
 from certgp.gp import MixtureProcess
 from certgp.kernels import Gaussian
@@ -114,9 +113,9 @@ def test_partial_fit_conditions_on_further_rows(cls):
     model = quick(cls).fit(X, Y)
     before = copy.deepcopy(model).predict(NEW)
     model.partial_fit(NEW, SEEN)
-    process = model._process
+    process = model._model.process
     with torch.no_grad():
-        phi = process.model(torch.from_numpy(model._standardiser.inputs(np.vstack([X, NEW]))))
+        phi = process.model(torch.from_numpy(model._model.standardiser.inputs(np.vstack([X, NEW]))))
     np.testing.assert_allclose(process.statistics.A, phi.mT @ phi, rtol=1e-8, atol=1e-8)
     assert process.statistics.n == len(X) + len(NEW)
     assert process.noise_scale == model.noise_scale_
@@ -183,7 +182,7 @@ def test_elbo_and_kernel_objects():
 
 def test_no_hidden_layer_is_a_linear_projection():
     model = quick(DeepMercerGP, hidden=(), max_iter=12).fit(X[:, :2], np.sin(X[:, 0] + X[:, 1]))
-    weights = model._process.model.transform.module[0].weight.detach().numpy()[0]
+    weights = model._model.process.model.transform.module[0].weight.detach().numpy()[0]
     assert weights[0] / weights[1] == pytest.approx(X[:, 0].std() / X[:, 1].std(), rel=0.2)  # standardised columns
 
 
@@ -195,10 +194,10 @@ def test_certificate_speaks_of_the_gp_on_the_embedding():
     model = quick(DeepMercerGP, rank=12).fit(X, Y)
     certificate = model.certify(NEW[:10])
     assert any("GP on g(x)" in text and "network" in text for text in certificate.assumptions)
-    process = model._process
+    process = model._model.process
     with torch.no_grad():
         embedded, at = (
-            process.model.transform(torch.from_numpy(model._standardiser.inputs(rows))).numpy()
+            process.model.transform(torch.from_numpy(model._model.standardiser.inputs(rows))).numpy()
             for rows in (X, NEW[:10])
         )
     exact = ExactGP(
@@ -207,11 +206,11 @@ def test_certificate_speaks_of_the_gp_on_the_embedding():
         noise_variance=process.noise_variance,
         optimize=False,
         standardize=False,
-    ).fit(embedded, model._standardiser.target(Y))
-    unit = model._standardiser.y_scale
+    ).fit(embedded, model._model.standardiser.target(Y))
+    unit = model._model.standardiser.y_scale
     mean, std = exact.predict(at, return_std=True, include_noise=False)
     own = model.predict(NEW[:10])
-    assert np.all(np.abs(own - model._standardiser.mean_to_user(mean)) <= certificate.mean_error + 1e-9)
+    assert np.all(np.abs(own - model._model.standardiser.mean_to_user(mean)) <= certificate.mean_error + 1e-9)
     assert np.all(certificate.variance_lower <= (unit * std) ** 2 + 1e-9)
     assert np.all((unit * std) ** 2 <= certificate.variance_upper + 1e-9)
     evidence = exact.log_marginal_likelihood() - len(Y) * np.log(unit)
@@ -238,16 +237,19 @@ def mixture():
 def test_members_differ_and_the_first_is_the_single_model(mixture):
     alone = quick(DeepFourierGP, rank=20, embedding=2).fit(X, Y)
     means = [
-        member.moments(torch.from_numpy(mixture._standardiser.inputs(NEW)))[0] for member in mixture._process.members
+        member.moments(torch.from_numpy(mixture._model.standardiser.inputs(NEW)))[0]
+        for member in mixture._model.process.members
     ]
-    assert torch.equal(means[0], alone._process.moments(torch.from_numpy(alone._standardiser.inputs(NEW)))[0])
+    assert torch.equal(
+        means[0], alone._model.process.moments(torch.from_numpy(alone._model.standardiser.inputs(NEW)))[0]
+    )
     assert not torch.allclose(means[0], means[1], atol=1e-3)
     assert mixture.n_iter_ == 3 * alone.n_iter_ == len(mixture.history_)
 
 
 def test_mixture_predicts_the_density_mixture(mixture):
     """Moments, quantiles and NLPD against the members' Gaussians, by the definitions."""
-    means, variances = mixture._member_moments(as_rows(NEW))
+    means, variances = mixture._model.member_moments(NEW)
     variances = variances + mixture._member_noise()
     mean, std = mixture.predict(NEW, return_std=True)
     np.testing.assert_allclose(mean, means.mean(0))
@@ -270,11 +272,11 @@ def test_mixtures_refuse_certificates_with_the_reason(mixture):
 def test_mixtures_are_saved_extended_and_copied(mixture, tmp_path):
     mixture.save(tmp_path / "model")
     again = load(tmp_path / "model")
-    assert isinstance(again._process, MixtureProcess)
+    assert isinstance(again._model.process, MixtureProcess)
     assert np.array_equal(again.predict(NEW, return_std=True), mixture.predict(NEW, return_std=True))
     assert np.array_equal(again.predict_quantiles(NEW, [0.1]), mixture.predict_quantiles(NEW, [0.1]))
     extended = again.partial_fit(NEW, SEEN)
-    assert extended._n_rows() == len(X) + len(NEW)
+    assert extended._model.process.n_rows == len(X) + len(NEW)
     assert extended.nlpd(NEW, SEEN) < mixture.nlpd(NEW, SEEN)
     copied = pickle.loads(pickle.dumps(mixture))
     assert copied.nlpd(NEW, SEEN) == mixture.nlpd(NEW, SEEN)
@@ -326,7 +328,7 @@ def test_batch_norm_dropout_and_members(images, tmp_path):
     pixels, target = images
     module = nn.Sequential(nn.Linear(64, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.1), nn.Linear(8, 1))
     model = DeepMercerGP(network=module, members=2, max_iter=2, random_state=0).fit(pixels, target)
-    first, second = (member.model.transform.module[0].weight for member in model._process.members)
+    first, second = (member.model.transform.module[0].weight for member in model._model.process.members)
     assert not torch.allclose(first, second, atol=1e-2)  # further members start from weights of their own
     repeat = DeepMercerGP(network=module, members=2, max_iter=2, random_state=0).fit(pixels, target)
     assert np.array_equal(repeat.predict(pixels), model.predict(pixels))

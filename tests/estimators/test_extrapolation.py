@@ -52,7 +52,7 @@ def test_rows_inside_are_not_touched_and_do_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ExtrapolationWarning)
         inside, spread = gp.predict(X, return_std=True)
-    gp._process.box = None
+    gp._model.process.box = None
     np.testing.assert_array_equal(gp.predict(X), inside)
     np.testing.assert_array_equal(gp.predict(X, return_std=True)[1], spread)
 

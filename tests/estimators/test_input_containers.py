@@ -198,4 +198,4 @@ def test_a_plain_fit_forgets_the_name_of_an_older_target():
     model = small(ALL[0], optimize=False).fit(ArrayRows(X, y, NAMES))
     model.target_name_ = "weight"
     model.fit(X, y)
-    assert not hasattr(model, "target_name_")
+    assert model.target_name_ is None

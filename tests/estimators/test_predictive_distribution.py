@@ -91,7 +91,7 @@ def test_dtc_adds_the_variance_that_the_truncation_lost(cls):
     # far from all data the features vanish: dtc returns to the prior, the low-rank model by itself to certainty
     assert dtc.predict(far, True, include_noise=False)[1] == pytest.approx(1.5**0.5, rel=1e-6)
     assert lowrank.predict(far, True, include_noise=False)[1] == pytest.approx(1.5**0.5, rel=1e-6)
-    lowrank._process.box = None
+    lowrank._model.process.box = None
     assert lowrank.predict(far, True, include_noise=False)[1] == pytest.approx(0.0, abs=1e-6)
 
 

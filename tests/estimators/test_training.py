@@ -51,7 +51,9 @@ def test_the_fit_ends_at_its_best_point(cls, options):
     if cls is ExactGP:
         assert model.history_.values[-1] == pytest.approx(model.history_.values.min(), abs=1e-9)
         return
-    reached = profile_evidence(model._process.statistics, options.get("objective", model.objective)).value / len(X)
+    reached = profile_evidence(model._model.process.statistics, options.get("objective", model.objective)).value / len(
+        X
+    )
     assert reached <= model.history_.values[-1] + 1e-9
 
 
@@ -221,7 +223,7 @@ def test_mixed_precision_ends_in_float64_and_can_be_certified(cls):
     rows, target = problem(n=400, d=5)
     mixed, double = (small(cls, dtype=t, max_iter=60).fit(rows, target) for t in ("mixed", "float64"))
     assert mixed.history_.values[-1] == pytest.approx(double.history_.values[-1], abs=0.02)
-    assert mixed._process.statistics.A.dtype == torch.float64
+    assert mixed._model.process.statistics.A.dtype == torch.float64
     assert mixed.predict(rows).dtype == np.float64
     assert mixed.certify().kl.upper >= 0.0
 
@@ -245,7 +247,7 @@ def test_a_given_input_scale_is_not_learned():
     from certgp.features import MercerMap
 
     model = small(MercerGP, input_scale=[1.5, 2.5], standardize=False, max_iter=400).fit(X, Y)
-    features = model._process.model.features
+    features = model._model.process.model.features
     assert isinstance(features, MercerMap)
     np.testing.assert_allclose(features.log_input_scale.exp(), [1.5, 2.5])
 

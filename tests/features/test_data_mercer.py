@@ -17,7 +17,7 @@ from certgp.features import (
     mean_gap,
     residual_points,
 )
-from certgp.features.data_mercer import pick_by_column_norm, principal_directions_of, tuned_input_scale
+from certgp.features.data_mercer import pick_by_column_norm, principal_directions_of, tune_input_scale
 from certgp.features.spectral import iid_design
 from certgp.gp import Statistics
 from certgp.guarantees import gaussian_kl
@@ -55,7 +55,7 @@ def test_uniform_inputs_gain_orders_of_magnitude():
     X = torch.from_numpy(INPUTS["uniform"])
     kernel = Gaussian(0.5)
     plain = kl(MercerMap(kernel, X.std(0), 15), X, kernel)
-    assert kl(MercerMap(kernel, tuned_input_scale(kernel, X, 15), 15), X, kernel) < 0.02 * plain
+    assert kl(MercerMap(kernel, tune_input_scale(kernel, X, 15), 15), X, kernel) < 0.02 * plain
 
 
 def test_column_norms_order_the_features():

@@ -70,8 +70,8 @@ def test_negative_weights_are_refused():
         FourierMap(Gaussian(1.0), SpectralDesign(torch.zeros((2, 1), dtype=torch.float64), tensor([0.5, -0.5])))
 
 
-def test_does_not_claim_to_minorise_and_indeed_does_not():
-    assert not FourierMap.minorises
+def test_does_not_claim_to_be_dominated_and_indeed_is_not():
+    assert not FourierMap.dominated
     X = random_inputs(5, 30, 2)
     features = FourierMap(Gaussian(1.0), iid_design(Gaussian(1.0), 10, 2, np.random.default_rng(2)))
     with torch.no_grad():

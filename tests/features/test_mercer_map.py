@@ -34,7 +34,7 @@ def gap(features: MercerMap, X: torch.Tensor) -> torch.Tensor:
     centre=st.floats(-5.0, 5.0),
 )
 @settings(deadline=None, derandomize=True, max_examples=100)
-def test_minorises_the_kernel(law, seed, dimension, rank, index_set, length_scale, input_scale, centre):
+def test_is_dominated_by_the_kernel(law, seed, dimension, rank, index_set, length_scale, input_scale, centre):
     X = random_inputs(seed, 40, dimension, law)
     scales = np.full(dimension, input_scale) * np.linspace(1.0, 1.7, dimension)
     middle = torch.full((dimension,), centre, dtype=torch.float64)
@@ -49,7 +49,7 @@ def test_minorises_the_kernel(law, seed, dimension, rank, index_set, length_scal
     law=st.sampled_from(sorted(INPUT_LAWS)),
 )
 @settings(deadline=None, derandomize=True, max_examples=40)
-def test_minorises_the_kernel_with_any_set_of_distinct_indices(seed, dimension, rank, law):
+def test_is_dominated_by_the_kernel_with_any_set_of_distinct_indices(seed, dimension, rank, law):
     rng = np.random.default_rng(seed)
     indices = np.unique(rng.integers(0, 9, (rank, dimension)), axis=0)
     features = mercer_map_of(Gaussian(rng.uniform(0.2, 3.0, dimension)), rng.uniform(0.2, 3.0, dimension), indices)
@@ -144,7 +144,7 @@ def test_kernels_without_an_expansion_are_refused():
         MercerMap(Matern32(1.0), [1.0], 5)
 
 
-def test_declares_that_it_minorises_and_what_is_bounded():
-    assert MercerMap.minorises
+def test_declares_that_it_is_dominated_and_what_is_bounded():
+    assert MercerMap.dominated
     features = MercerMap(Gaussian(1.0), [1.0], 5)
     assert set(features.parameter_bounds()) == {name for name, _ in features.named_parameters()}

@@ -40,7 +40,7 @@ def test_definition(family):
     inside=st.booleans(),
 )
 @settings(deadline=None, derandomize=True, max_examples=80)
-def test_minorises_the_kernel(family, law, seed, dimension, rank, length_scale, jitter, inside):
+def test_is_dominated_by_the_kernel(family, law, seed, dimension, rank, length_scale, jitter, inside):
     X = random_inputs(seed, 40, dimension, law)
     Z = X[:rank] if inside else random_inputs(seed + 1, rank, dimension, "uniform")
     features = NystromMap(family(length_scale), Z, jitter=jitter)

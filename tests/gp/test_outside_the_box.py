@@ -19,7 +19,7 @@ def fitted() -> certgp.FourierGP:
 def test_far_away_the_prior_returns(fitted: certgp.FourierGP) -> None:
     far = np.array([[1e6, 0.0], [0.0, -1e6], [1e6, 1e6]])
     mean, std = fitted.predict(far, return_std=True, include_noise=False)
-    np.testing.assert_allclose(mean, fitted._standardiser.y_mean, rtol=1e-9)
+    np.testing.assert_allclose(mean, fitted._model.standardiser.y_mean, rtol=1e-9)
     np.testing.assert_allclose(std**2, float(fitted.kernel_.signal_variance), rtol=1e-6)
 
 
@@ -36,7 +36,8 @@ def test_inside_the_box_nothing_changes_and_the_edge_is_continuous(fitted: certg
     inside = X * 0.9
     np.testing.assert_allclose(plain.fit(X, y).predict(inside), fitted.predict(inside), rtol=1e-6)
     edge = float(
-        fitted._standardiser.x_mean[0] + fitted._standardiser.x_scale[0] * fitted._process.model.transform.upper[0]
+        fitted._model.standardiser.x_mean[0]
+        + fitted._model.standardiser.x_scale[0] * fitted._model.process.model.transform.upper[0]
     )
     just_in, just_out = (fitted.predict([[edge + step, 0.0]], return_std=True) for step in (-1e-9, 1e-9))
     np.testing.assert_allclose(just_in, just_out, rtol=1e-6)

@@ -106,6 +106,6 @@ def test_without_a_directory_for_the_cache_the_loops_are_compiled_anew(monkeypat
         return lambda function: (function, options)
 
     monkeypatch.setattr(compiled, "njit", refusing)
-    function, options = compiled._compiled(check)
+    function, options = compiled._compile(check)
     assert function is check
     assert options["nogil"]

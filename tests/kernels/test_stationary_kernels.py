@@ -135,9 +135,7 @@ def test_kernels_by_name():
 
 
 def test_unknown_name_lists_the_known_ones():
-    with pytest.raises(
-        InvalidInputError, match="unknown kernel 'rbf'; known kernels: gaussian, matern12, matern32, matern52"
-    ):
+    with pytest.raises(InvalidInputError, match=r"unknown kernel 'rbf'; known kernels: gaussian, .*matern52, periodic"):
         kernel_from_name("rbf")
 
 

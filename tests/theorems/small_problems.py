@@ -15,6 +15,7 @@ import scipy.linalg
 import torch
 
 import certgp.guarantees as g
+import helpers
 from certgp.data import Chunk, ChunkSource
 from certgp.engines import LocalEngine
 from certgp.errors import NotCertifiableError, NotPositiveDefiniteError
@@ -136,33 +137,37 @@ def tight_problems() -> list[SmallProblem]:
 def _by_hand(features: FeatureMap, rows: list, new: list, noise: float) -> SmallProblem:
     X, X_new = torch.tensor(rows, dtype=torch.float64), torch.tensor(new, dtype=torch.float64)
     y = torch.ones(len(rows), dtype=torch.float64)
-    reference = features if features.minorises else MercerMap(Gaussian(1.0), [1.0], 3)
+    reference = features if features.dominated else MercerMap(Gaussian(1.0), [1.0], 3)
     return SmallProblem(X, y, X_new, Gaussian(1.0), features, 1.0, noise, reference, np.random.default_rng(0))
-
-
-_CORRELATIONS = {
-    Gaussian: lambda r: np.exp(-0.5 * r**2),
-    Matern12: lambda r: np.exp(-r),
-    Matern32: lambda r: (1.0 + np.sqrt(3.0) * r) * np.exp(-np.sqrt(3.0) * r),
-    Matern52: lambda r: (1.0 + np.sqrt(5.0) * r + 5.0 / 3.0 * r**2) * np.exp(-np.sqrt(5.0) * r),
-}
 
 
 def dense_kernel(kernel: Kernel, X: np.ndarray) -> np.ndarray:
     """k(X, X) / sf2 by differences of the inputs as they are given: not the library's own arithmetic."""
-    offsets = (X[:, None, :] - X[None, :, :]) / kernel.length_scale.numpy()
-    return _CORRELATIONS[type(kernel)](np.sqrt(np.square(offsets).sum(2)))
+    return helpers.dense_kernel(kernel, X, X) / float(kernel.signal_variance)
 
 
 def far_problems() -> Iterator[SmallProblem]:
     """Two clusters that are many length-scales apart, where distances lose digits and Nystrom features amplify that."""
-    for rank, family, distance, jitter in product((20, 40), _CORRELATIONS, (95.0, 3e3, 3e5, 1e7), (1e-8, 1e-6)):
+    for rank, family, distance, jitter in product((20, 40), helpers.ALL_KERNELS, (95.0, 3e3, 3e5, 1e7), (1e-8, 1e-6)):
         rng = np.random.default_rng(rank)
         X = torch.from_numpy(rng.standard_normal((40, 1)) + distance * np.repeat([[-1.0], [1.0]], 20, axis=0))
         kernel, y = family([1.0]), torch.from_numpy(rng.standard_normal(40))
         features = NystromMap(kernel, X[torch.from_numpy(np.sort(rng.permutation(40)[:rank]))], jitter=jitter)
         reference = NystromMap(kernel, greedy_inducing_points(kernel, X, 30), jitter=1e-8)
         yield SmallProblem(X, y, X[:3] + 0.3, kernel, features, 1.0, 1e-4, reference, rng)
+
+
+def composed_problems(law: str) -> Iterator[SmallProblem]:
+    """Sums, products, kernels on some columns and families without a Mercer expansion."""
+    for seed, (kernel, noise, jitter) in enumerate(product(helpers.CONSTANT.values(), (1e-4, 0.3), (1e-8, 1e-4))):
+        rng = np.random.default_rng(seed)
+        both = torch.from_numpy(INPUT_LAWS[law](rng, 65, 2))
+        X, rank = both[:60], int(rng.integers(2, 40))
+        y = torch.from_numpy(np.sin(2.0 * X.numpy().sum(1)) + 0.3 * rng.standard_normal(60))
+        features = NystromMap(kernel, X[torch.from_numpy(np.sort(rng.permutation(60)[:rank]))], jitter=jitter)
+        reference = NystromMap(kernel, greedy_inducing_points(kernel, X, 45, tolerance=1e-8), jitter=1e-8)
+        unit = kernel.with_signal_variance(1.0)
+        yield SmallProblem(X, y, both[60:], unit, features, float(kernel.signal_variance), noise, reference, rng)
 
 
 class Truth:
@@ -227,7 +232,7 @@ def statements(p: SmallProblem) -> Iterator[Statement]:
     with torch.no_grad():
         truth = Truth(p)
         yield from _dense_statements(p, truth)
-        if p.features.minorises:
+        if p.features.dominated:
             yield from _own_statements(p, truth)
         yield from _reference_statements(p, truth)
 

@@ -59,7 +59,7 @@ def dense_truth(problem: dict, gp: certgp.estimators.GPRegressor, kernel: str) -
     exact = certgp.ExactGP(kernel=kernel, **problem["fixed"]).fit(problem["X"], problem["y"])
     X = torch.from_numpy(problem["X"])
     K = exact.kernel_(X, X).numpy()
-    phi = gp._process.features(X).numpy()
+    phi = gp._model.process.features(X).numpy()
     noise = problem["fixed"]["noise_variance"]
     values, vectors = np.linalg.eigh(phi @ phi.T + noise * np.eye(len(K)))
     half = vectors / np.sqrt(values)

@@ -64,7 +64,7 @@ def test_no_sampler_of_the_estimator_is_said_to_be_covered_by_the_data_dependent
     ).fit(ROWS, np.sin(ROWS[:, 0]))
     X, eye = torch.from_numpy(ROWS), 1e-8 * np.eye(len(ROWS))
     with torch.no_grad():
-        Phi, K = gp._process.model(X).numpy(), Gaussian(0.3)(X, X).numpy()
+        Phi, K = gp._model.process.model(X).numpy(), Gaussian(0.3)(X, X).numpy()
     assert gaussian_kl(K + eye, Phi @ Phi.T + eye) > 10.0 * 0.05 * len(ROWS)
 
 
@@ -75,3 +75,9 @@ def test_a_bound_names_the_law_it_is_about():
     assert "sampling='modified'" in covered["literal"].covers
     assert not any(f"sampling='{name}'" in covered["data"].covers for name in SAMPLINGS)
     assert all(bound.covers in str(bound) for bound in covered.values())
+
+
+@pytest.mark.parametrize("kernel", ["rational_quadratic", "periodic", "linear"])
+def test_kernels_without_a_spectral_law_are_refused(kernel):
+    with pytest.raises(certgp.errors.InvalidInputError, match=f"the {kernel} kernel has no spectral law"):
+        fourier_rank(X=ROWS, length_scale=0.3, noise_variance=0.1, epsilon=0.1, kernel=kernel)

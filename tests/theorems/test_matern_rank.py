@@ -70,3 +70,12 @@ def test_length_scales_beyond_float64_are_refused(length_scale):
 def test_one_dimensional_spectra_refuse_more_dimensions(eigenvalues):
     with pytest.raises(InvalidInputError, match="for one dimension, found a kernel with 2 length-scales"):
         eigenvalues(Matern32([1.0, 2.0]), 1.0)
+
+
+@pytest.mark.parametrize("kernel", ["rational_quadratic", "periodic", "linear"])
+def test_kernels_of_unknown_spectra_are_refused(kernel):
+    with pytest.raises(InvalidInputError, match=f"the eigenvalues of the {kernel} kernel are not known"):
+        mercer_rank(length_scale=1.0, kernel=kernel, **ARGUMENTS)
+    for eigenvalues in (quadrature_eigenvalues, ritz_eigenvalues):
+        with pytest.raises(InvalidInputError, match="are for Gaussian and Matern kernels"):
+            eigenvalues(kernel_from_name(kernel)(), 1.0)

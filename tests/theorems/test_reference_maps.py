@@ -12,7 +12,7 @@ from certgp.engines.local import LocalEngine
 from certgp.features import MercerMap, NystromMap, ResidualMap, data_mercer_map, mean_gap
 from certgp.gp import LowRankModel
 from certgp.guarantees import Problem, growing_references, reference_features
-from certgp.guarantees.reference_maps import ReferenceMaps, completed
+from certgp.guarantees.reference_maps import ReferenceMaps, complete_map
 from certgp.kernels import Gaussian, Kernel, Matern32
 from certgp.transforms import Identity
 
@@ -66,7 +66,7 @@ def test_rows_far_out_get_points_of_their_own(kernel, build, kind):
     X[far] += torch.tensor([[40.0, 0.0], [0.0, 60.0], [-50.0, 3.0]])
     features = build(kernel, X[10:200])
     problem = problem_of(kernel, X)
-    full, left = completed(features, problem.model, problem.source, problem.engine, 56)
+    full, left = complete_map(features, problem.model, problem.source, problem.engine, 56)
     assert isinstance(full, kind)
     assert full.rank <= 56
     assert mean_gap(features, X[far]) > 0.99
@@ -81,7 +81,7 @@ def test_points_on_single_rows_do_not_replace_those_that_explain_the_others():
     X = torch.cat([normal(10, 2).repeat(200, 1), 100.0 * normal(60, 2, 1)])
     problem = problem_of(Matern32(1.0), X)
     features = NystromMap(Matern32(1.0), torch.cat([X[:10], X[2_000:2_020]]), jitter=1e-8)
-    full, left = completed(features, problem.model, problem.source, problem.engine, 320)
+    full, left = complete_map(features, problem.model, problem.source, problem.engine, 320)
     assert len(X) * mean_gap(features, X) > 30
     assert left < 1.0
     assert len(X) * mean_gap(full, X) < 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from small_problems import draw_problem, far_problems, tight_problems, violations
+from small_problems import INPUT_LAWS, composed_problems, draw_problem, far_problems, tight_problems, violations
 
 PER_BLOCK = 100
 
@@ -21,4 +21,10 @@ def test_problems_at_which_bounds_are_attained() -> None:
 
 def test_clusters_that_are_many_length_scales_apart() -> None:
     broken = {number: found for number, problem in enumerate(far_problems()) if (found := violations(problem))}
+    assert broken == {}
+
+
+@pytest.mark.parametrize("law", INPUT_LAWS)
+def test_sums_products_and_other_families(law: str) -> None:
+    broken = {number: found for number, problem in enumerate(composed_problems(law)) if (found := violations(problem))}
     assert broken == {}

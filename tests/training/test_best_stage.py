@@ -28,7 +28,7 @@ def test_a_last_stage_that_makes_things_worse_is_undone() -> None:
         features.set_indices(np.array([[0, k] for k in range(20)]))
 
     stages = [Stage(rows, 20), Stage(rows, 1, spoil)]
-    result = run_stages(model, stages, LocalEngine(), "marginal", (1e-4, 1e4))
+    result = run_stages(model, stages, LocalEngine(), "marginal")
     assert torch.equal(features.indices, good)
     objective = LowRankObjective(model, rows, LocalEngine(), "marginal")
     assert objective.evaluate(objective.start())[0] == pytest.approx(result.value, rel=1e-9)

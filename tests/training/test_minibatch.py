@@ -14,9 +14,9 @@ from certgp.data import Chunk, ChunkSource
 from certgp.errors import InvalidInputError
 from certgp.training import Iteration
 from certgp.training.checkpoint import Checkpoint
-from certgp.training.minibatch import MinibatchSettings, rate_factor, train_minibatches
+from certgp.training.mini_batch.squared_error import Regression, SquaredErrorTask
+from certgp.training.mini_batch.steps import MinibatchSettings, rate_factor, train_minibatches
 from certgp.training.progress import ProgressBar
-from certgp.training.squared_error import Regression, SquaredErrorTask
 from certgp.transforms import TanhNetwork
 from helpers import random_inputs
 

@@ -7,10 +7,10 @@ import torch
 from torch import nn
 
 from certgp.features import FourierMap, MercerMap, NystromMap
-from certgp.features.base import LOG_SCALE_BOUNDS
 from certgp.features.spectral import iid_design
 from certgp.gp import LowRankModel
 from certgp.kernels import Gaussian
+from certgp.kernels.parameters import LOG_SCALE_BOUNDS
 from certgp.training import ParameterVector
 from certgp.transforms import Projection
 from helpers import identity_model, random_inputs

@@ -13,8 +13,6 @@ from certgp.training import LowRankObjective, Stage, even_parts, run_stages
 from certgp.transforms import Identity
 from helpers import random_inputs, random_target
 
-BOUNDS = (1e-4, 1e4)
-
 
 def model_and_sources(rows: int = 80) -> tuple[LowRankModel, ChunkSource, ChunkSource]:
     X = random_inputs(0, rows, 2)
@@ -25,11 +23,11 @@ def model_and_sources(rows: int = 80) -> tuple[LowRankModel, ChunkSource, ChunkS
 
 def test_history_runs_on_through_the_stages_and_the_value_is_the_last_one():
     model, small, large = model_and_sources()
-    result = run_stages(model, [Stage(small, 3), Stage(large, 4)], LocalEngine(), "elbo", BOUNDS)
+    result = run_stages(model, [Stage(small, 3), Stage(large, 4)], LocalEngine(), "elbo")
     assert [i.iteration for i in result.history.iterations] == list(range(1, len(result.history) + 1))
     assert (np.diff(result.history.seconds) >= 0.0).all()
     assert 4 < len(result.history) <= 7
-    objective = LowRankObjective(model, large, LocalEngine(), "elbo", BOUNDS)
+    objective = LowRankObjective(model, large, LocalEngine(), "elbo")
     value, _ = objective.evaluate(objective.start())
     assert value == result.value
 
@@ -41,7 +39,7 @@ def test_preparation_happens_before_its_stage():
         Stage(small, 2, lambda: model.features.choose_indices(5)),
         Stage(large, 2, lambda: model.features.choose_indices(9)),
     ]
-    run_stages(model, stages, LocalEngine(), "elbo", BOUNDS, [lambda i: ranks.append(i.rank)])
+    run_stages(model, stages, LocalEngine(), "elbo", [lambda i: ranks.append(i.rank)])
     assert set(ranks) == {5, 9}
     assert ranks == sorted(ranks)
     assert model.rank == 9
@@ -55,7 +53,7 @@ def test_a_callback_stops_all_stages():
         seen.append(record.iteration)
         return record.iteration >= 2
 
-    result = run_stages(model, [Stage(small, 10), Stage(large, 10)], LocalEngine(), "elbo", BOUNDS, [stop_at_two])
+    result = run_stages(model, [Stage(small, 10), Stage(large, 10)], LocalEngine(), "elbo", [stop_at_two])
     assert seen == [1, 2]
     assert result.stopped
     assert not result.converged
@@ -66,8 +64,8 @@ def test_staged_and_direct_fits_agree_on_the_same_rows():
     """Two stages on the same rows are one fit that is started twice: they reach an objective at least as good."""
     direct_model, _, rows = model_and_sources()
     staged_model, _, _ = model_and_sources()
-    direct = run_stages(direct_model, [Stage(rows, 60)], LocalEngine(), "elbo", BOUNDS)
-    staged = run_stages(staged_model, [Stage(rows, 60), Stage(rows, 60)], LocalEngine(), "elbo", BOUNDS)
+    direct = run_stages(direct_model, [Stage(rows, 60)], LocalEngine(), "elbo")
+    staged = run_stages(staged_model, [Stage(rows, 60), Stage(rows, 60)], LocalEngine(), "elbo")
     assert staged.value <= direct.value + 1e-9
 
 
@@ -85,11 +83,11 @@ def test_where_there_was_nothing_to_prepare_the_rest_is_one_run():
         Stage(large, 3, lambda: answer("third", False)),
         Stage(large, 4, lambda: answer("fourth", True)),
     ]
-    result = run_stages(model, stages, LocalEngine(), "elbo", BOUNDS)
+    result = run_stages(model, stages, LocalEngine(), "elbo")
     assert asked == ["first", "second", "third"]
     other, small, large = model_and_sources()
     joined = [Stage(small, 2), Stage(large, 2), Stage(large, 7)]
-    assert run_stages(other, joined, LocalEngine(), "elbo", BOUNDS).value == result.value
+    assert run_stages(other, joined, LocalEngine(), "elbo").value == result.value
 
 
 def test_iterations_are_divided_evenly_and_none_is_lost():

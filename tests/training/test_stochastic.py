@@ -10,12 +10,14 @@ import torch
 
 from certgp.data import Chunk, ChunkSource
 from certgp.engines import LocalEngine
-from certgp.features import FeatureMap, FourierMap, MercerMap
+from certgp.errors import InvalidInputError
+from certgp.features import FeatureMap, FourierMap, MercerMap, NystromMap
 from certgp.features.spectral import iid_design
 from certgp.gp import LowRankModel, Statistics
-from certgp.kernels import Gaussian, Matern32
-from certgp.training import LowRankObjective, stochastic
-from certgp.training.stochastic import EvidenceTask, JointModel, RunningStatistics, finish
+from certgp.kernels import Gaussian, Linear, Matern32
+from certgp.training import LowRankObjective
+from certgp.training.mini_batch import evidence as stochastic
+from certgp.training.mini_batch.evidence import EvidenceTask, JointModel, RunningStatistics, finish
 from certgp.transforms import Network, TanhNetwork
 from helpers import central_differences, random_inputs, relative_error
 
@@ -38,6 +40,13 @@ def joint_model(head: str, signal: float = 0.8, noise: float = 0.1) -> JointMode
     with torch.no_grad():
         module.network.measure(module.network.raw(X))
     return module
+
+
+def test_a_network_refuses_a_kernel_whose_diagonal_varies():
+    network = Network(TanhNetwork([COLUMNS, 7, DIMENSION], torch.Generator().manual_seed(3)), DIMENSION)
+    features = NystromMap(Gaussian() + Linear(), random_inputs(1, 5, DIMENSION))
+    with pytest.raises(InvalidInputError, match="a network takes a kernel whose k"):
+        JointModel(LowRankModel(network, features), 1.0, 0.1)
 
 
 def task_of(module: JointModel, objective: str = "marginal", **options) -> EvidenceTask:

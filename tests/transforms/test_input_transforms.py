@@ -58,7 +58,7 @@ def test_projection_is_affine_with_the_stated_matrix():
     projection = Projection(directions, mean, covariance)
     spread = (directions.mT @ covariance @ directions).diagonal().sqrt()
     with torch.no_grad():
-        torch.testing.assert_close(projection.matrix, directions / spread, rtol=1e-12, atol=1e-14)
+        torch.testing.assert_close(projection.linear_map, directions / spread, rtol=1e-12, atol=1e-14)
         torch.testing.assert_close(projection(X), (X - mean) @ (directions / spread), rtol=1e-10, atol=1e-12)
 
 

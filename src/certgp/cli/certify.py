@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from certgp.data import Rows
     from certgp.data.tables import TableFiles
     from certgp.estimators import GPRegressor
-    from certgp.estimators.low_rank import LowRankRegressor
     from certgp.guarantees import Certificate, CostEstimate
 
 ABOVE_MAX_ERROR = 3  # exit code
@@ -126,10 +125,7 @@ def _certificate(
     model: GPRegressor, X: Rows | None, train: TableFiles | None, arguments: argparse.Namespace, console: Console
 ) -> Certificate:
     from certgp.checks import check_reference_rank
-    from certgp.estimators.low_rank import LowRankRegressor
 
-    if not isinstance(model, LowRankRegressor):
-        return model.certify(X)
     if train is None:
         return model.certify(X)
     rows = _training_rows(model, train, console)
@@ -145,13 +141,13 @@ def _certificate(
     )
 
 
-def _training_rows(model: LowRankRegressor, train: TableFiles, console: Console) -> Rows:
+def _training_rows(model: GPRegressor, train: TableFiles, console: Console) -> Rows:
     """The rows the model learned from; those that 'fit' held out for its test are left out again."""
     from certgp.data import PickedRows
 
     columns = columns_for(model, train, console)
     if columns.target is None:
-        known = getattr(model, "target_name_", "y")
+        known = model.target_name_ or "y"
         raise DataFileError(f"the files of --train have no column {known!r}, the target the model was fitted on")
     values = train.read([*columns.inputs, columns.target]).values
     learned = _rows_of_the_fit(model, len(values))
@@ -162,9 +158,9 @@ def _training_rows(model: LowRankRegressor, train: TableFiles, console: Console)
     return PickedRows(rows, learned)
 
 
-def _rows_of_the_fit(model: LowRankRegressor, n: int) -> NDArray[np.int64]:
+def _rows_of_the_fit(model: GPRegressor, n: int) -> NDArray[np.int64]:
     """Which of n rows the model learned from: all, or those of the split that ``fit --test-fraction`` made."""
-    learned, table = model._n_rows(), getattr(model, "table_", None)
+    learned, table = model.n_rows_, model.table_
     if n == learned:
         return split_rows(n, 0.0, 0)[0]
     if table is not None and table.test_fraction and n == table.n_rows:

@@ -43,7 +43,7 @@ def columns_for(model: GPRegressor, files: TableFiles, console: Console) -> Colu
     names = _names(model)
     if names and not files.nameless:
         files.require(names)
-        target = getattr(model, "target_name_", None)
+        target = model.target_name_
         return Columns(names, target if target in files.names else None)
     columns = _by_position(model, files)
     if names:
@@ -57,14 +57,14 @@ def columns_for(model: GPRegressor, files: TableFiles, console: Console) -> Colu
 
 def _names(model: GPRegressor) -> tuple[str, ...]:
     """Columns the model was fitted on; none if it saw bare arrays."""
-    return tuple(str(name) for name in getattr(model, "feature_names_in_", ()))
+    return model.column_names
 
 
 def _by_position(model: GPRegressor, files: TableFiles) -> Columns:
     """As many columns as the model has inputs, or arrays laid out like those it was fitted on."""
     if files.nameless:  # files of other widths would lose columns unnoticed
         files.require_same_columns(except_for=(_ARRAY_TARGET,))
-    fitted_target, table = getattr(model, "target_name_", None), getattr(model, "table_", None)
+    fitted_target, table = model.target_name_, model.table_
     is_target_known = files.nameless or fitted_target == _ARRAY_TARGET
     target = _ARRAY_TARGET if is_target_known and _ARRAY_TARGET in files.names else None
     offered = tuple(name for name in files.names if name != target)

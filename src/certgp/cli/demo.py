@@ -1,4 +1,4 @@
-"""certgp demo: two problems with a known truth, scored and plotted in less than a minute."""
+"""certgp demo: a large problem with a known truth, fitted, scored, certified and plotted in less than a minute."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from certgp.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
-    from certgp.experiments.curves import CurvesResult
-    from certgp.experiments.surface import SurfaceResult
+    from certgp.cli.demo_surface import SurfaceResult
 
 _EXAMPLES = """\
   certgp demo
@@ -24,8 +23,7 @@ _EXAMPLES = """\
 
 def add_parser(commands: Commands) -> None:
     """Declare the command and its options."""
-    summary = "fit, score and plot two problems with a known truth"
-    parser = add_command(commands, "demo", summary, _EXAMPLES, run)
+    parser = add_command(commands, "demo", "fit, score, certify and plot a problem with a known truth", _EXAMPLES, run)
     parser.add_argument(
         "--out",
         metavar="DIR",
@@ -36,26 +34,23 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Run both experiments, print their scores, save their plots."""
+    """Fit, print the scores and the certificate, save the plots."""
     _prepare(arguments.out)
     console.status("starting")
-    from certgp.experiments.curves import run_curves
-    from certgp.experiments.surface import run_surface
+    from certgp.cli import demo_surface
 
-    console.status("fitting three models to a curve")
-    curves = run_curves()
     console.status("fitting 180,000 rows of a surface")
-    surface = run_surface(callbacks=(console.iteration,))
+    surface = demo_surface.run_surface(callbacks=(console.iteration,))
     console.status("drawing")
-    plots = _save_plots(curves, surface, arguments.out, console)
+    plots = _save_plots(surface, arguments.out, console)
     fields: dict[str, object] = {
         "command": "demo",
-        "curves": _curve_fields(curves),
-        "surface": _surface_fields(surface),
+        "surface": _fields(surface),
+        "certificate": surface.certificate.to_dict(),
         "plots": [str(plot) for plot in plots],
     }
     saved = f"\n\nplots: {', '.join(map(str, plots))}" if plots else ""
-    console.result(fields, f"{_curve_text(curves)}\n\n{_surface_text(surface)}{saved}")
+    console.result(fields, f"{_text(surface)}\n\ncertified: {surface.certificate.sentence()}{saved}")
 
 
 def _prepare(out: Path) -> None:
@@ -66,17 +61,16 @@ def _prepare(out: Path) -> None:
     out.mkdir(exist_ok=True)
 
 
-def _save_plots(curves: CurvesResult, surface: SurfaceResult, out: Path, console: Console) -> list[Path]:
+def _save_plots(surface: SurfaceResult, out: Path, console: Console) -> list[Path]:
     try:
-        from certgp.report.plots import plot_curves, plot_history, plot_surface, save_figure
+        from certgp.plots import plot_history, plot_surface, save_figure
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("matplotlib"):
             raise
         console.notice("note: no plots without matplotlib; get it with: pip install 'certgp[plots]'")
         return []
     figures = {
-        "curves.png": plot_curves(curves),
-        "surface.png": plot_surface(surface),
+        "surface.png": plot_surface(surface.axis, surface.truth, surface.mean, surface.std, surface.n_train),
         "history.png": plot_history(surface.history),
     }
     for name, figure in figures.items():
@@ -84,50 +78,13 @@ def _save_plots(curves: CurvesResult, surface: SurfaceResult, out: Path, console
     return [out / name for name in figures]
 
 
-def _curve_fields(result: CurvesResult) -> dict[str, object]:
-    return {
-        "n_rows": len(result.x),
-        "noise": result.noise,
-        "models": [
-            {
-                "name": c.name,
-                "rmse": c.rmse,
-                "rmse_inputs": c.rmse_inputs,
-                "coverage": c.coverage,
-                "seconds": c.seconds,
-            }
-            for c in result.curves
-        ],
-    }
+def _fields(result: SurfaceResult) -> dict[str, object]:
+    names = ("n_train", "n_test", "rank", "noise", "rmse_truth", "truth_coverage", "best_nlpd", "seconds")
+    values = vars(result)
+    return asdict(result.scores) | {name: values[name] for name in (*names, "predict_seconds")}
 
 
-def _surface_fields(result: SurfaceResult) -> dict[str, object]:
-    return asdict(result.scores) | {
-        "n_train": result.n_train,
-        "n_test": result.n_test,
-        "rank": result.rank,
-        "noise": result.noise,
-        "rmse_truth": result.rmse_truth,
-        "truth_coverage": result.truth_coverage,
-        "best_nlpd": result.best_nlpd,
-        "seconds": result.seconds,
-        "predict_seconds": result.predict_seconds,
-    }
-
-
-def _curve_text(result: CurvesResult) -> str:
-    rows = [
-        (c.name, f"{c.rmse_inputs:.3f}", f"{c.rmse:.3f}", f"{c.coverage:.0%}", f"{c.seconds:.1f}")
-        for c in result.curves
-    ]
-    header = ("model", "RMSE, x like the data", "RMSE, whole grid", "truth in 95% band", "seconds")
-    return (
-        f"A curve from {len(result.x)} points, noise {result.noise:g}; errors of the mean against the truth\n"
-        + table(header, rows)
-    )
-
-
-def _surface_text(result: SurfaceResult) -> str:
+def _text(result: SurfaceResult) -> str:
     scores = result.scores
     rows = [
         ("RMSE of new rows", f"{scores.rmse:.4f}", f"{result.noise:.4f}"),

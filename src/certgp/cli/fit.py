@@ -20,25 +20,17 @@ from certgp.cli.arguments import (
     refuse_overwriting,
     seed,
 )
-from certgp.cli.models import (
-    DEFAULT_RANK,
-    DEFAULT_RANKS,
-    KERNELS,
-    METHODS,
-    build_model,
-    certifies_itself,
-    check_model_options,
-)
+from certgp.cli.models import KERNELS, build_model, check_model_options, describe_default_ranks
 from certgp.cli.output import Console, aligned, score_rows
 from certgp.cli.training_data import TrainingData
 from certgp.errors import InvalidInputError, NotCertifiableError
+from certgp.methods import methods
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
     from certgp.estimators import GPRegressor
     from certgp.guarantees import Certificate
 
-_RANK_HELP = f"{DEFAULT_RANK}, {', '.join(f'{method} {rank}' for method, rank in DEFAULT_RANKS.items())}"
 _EXAMPLES = """\
   certgp fit train.csv --target price --out price.model
   certgp fit train.npz --method sparse --kernel matern52 --rank 300 --out y.model
@@ -55,12 +47,15 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--out", metavar="MODEL", type=Path, required=True, help="file to save the model in")
     parser.add_argument(
         "--method",
-        choices=METHODS,
+        choices=tuple(methods()),
         default="auto",
         help="kind of model (default: auto, the one that predicts held-out training rows best)",
     )
     parser.add_argument(
-        "--rank", metavar="N|auto", type=rank, help=f"number of features, or auto (default: {_RANK_HELP})"
+        "--rank",
+        metavar="N|auto",
+        type=rank,
+        help=f"number of features, or auto (default: {describe_default_ranks()})",
     )
     parser.add_argument(
         "--tolerance",
@@ -88,7 +83,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Check, read, fit, score, save, print: in this order, so that a mistake shows before the long part."""
     check_model_options(arguments.method, arguments.kernel, arguments.rank)
     console.status("starting")
-    from certgp.experiments.scores import score
+    from certgp.estimators.scores import score
 
     _check_model_path(arguments.out)
     data = TrainingData.open(arguments)
@@ -124,7 +119,7 @@ def _check_model_path(path: Path) -> None:
     """Refuse a name under which the model would be taken for data, or would replace a file that is no model."""
     from certgp.data.reading import READABLE, ending
     from certgp.data.tables import check_writable
-    from certgp.estimators.persistence import is_model_file
+    from certgp.models.file import is_model_file
 
     if ending(path) in READABLE:
         raise InvalidInputError(
@@ -139,25 +134,21 @@ def _check_model_path(path: Path) -> None:
 
 def _certificate(model: GPRegressor) -> tuple[Certificate | None, str | None]:
     """The certificate that is saved with the model, or the reason why there is none."""
-    from certgp.estimators import FourierGP
-
     try:
         # features that do not certify themselves: one pass through a reference
-        return model.certify(reference_rank=4 * model.rank_) if isinstance(model, FourierGP) else model.certify(), None
+        return model.certify() if model.certifies_itself else model.certify(reference_rank=4 * model.rank_), None
     except NotCertifiableError as error:
         return None, str(error)
 
 
 def _certify_command(arguments: argparse.Namespace, model: GPRegressor) -> str:
     """What to type for bounds on new predictions; the training rows are named where there are none without them."""
-    train = "" if certifies_itself(model) else f" --train {shlex.join(arguments.data)}"
+    train = "" if model.certifies_itself else f" --train {shlex.join(arguments.data)}"
     return f"certgp certify {shlex.quote(str(arguments.out))} NEW{train}"
 
 
 def _save(model: GPRegressor, path: Path, console: Console) -> None:
-    from certgp.estimators import ExactGP
-
-    if isinstance(model, ExactGP):
+    if model.needs_training_data:
         model.save(path, include_training_data=True)
         console.notice(f"note: {path} holds the training data; an exact GP cannot predict without it")
     else:
@@ -170,11 +161,11 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
         "command": "fit",
         "model": str(arguments.out),
         "method": arguments.method,
-        "choice": getattr(model, "choice_", None),
+        "choice": model.choice_,
         "n_rows": n_rows,
         "kernel": arguments.kernel,
         "rank": int(model.rank_),
-        "length_scale": model.kernel_.length_scale.tolist(),
+        "length_scale": model.kernel_.describe().get("length_scale"),
         "signal_variance": float(model.kernel_.signal_variance),
         "noise_variance": float(model.noise_variance_),
         "log_marginal_likelihood": float(model.log_marginal_likelihood_),
@@ -190,7 +181,7 @@ def _facts(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_
     per_row = model.log_marginal_likelihood_ / n_rows
     return [
         ("model", f"{type(model).__name__}, {arguments.kernel} kernel, rank {model.rank_}"),
-        *([("chosen", model.choice_)] if hasattr(model, "choice_") else []),
+        *([("chosen", model.choice_)] if model.choice_ is not None else []),
         ("data", f"{n_rows:,} rows, {model.n_features_in_} input column(s)"),
         ("noise", f"{model.noise_variance_**0.5:.5g} (standard deviation)"),
         ("log evidence", f"{model.log_marginal_likelihood_:.2f} ({per_row:.4f} per row)"),

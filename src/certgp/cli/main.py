@@ -2,7 +2,7 @@
 
 Exit codes: 0 success, 2 bad input or a file that cannot be used, 3 an error bound above ``certify --max-error``, 130
 interrupted. An error of the program itself keeps its traceback and exits with 1, to be reported. torch and scikit-learn
-are imported by the commands only.
+are imported by the commands only. Other packages add commands of their own (``plugins``).
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import sys
 from collections.abc import Sequence
 
 from certgp import __version__
-from certgp.cli import certify, datasets, demo, fit, predict, rank, reproduce
+from certgp.cli import certify, demo, fit, predict, rank
 from certgp.cli.arguments import OneLineParser
 from certgp.cli.output import Console
+from certgp.cli.plugins import add_plugins, refuse_missing_plugin
 from certgp.errors import CertgpError
 
 _EXAMPLES = """\
@@ -26,17 +27,18 @@ examples:
   certgp predict price.model new.csv --out predictions.csv        mean, std, lower, upper per row
   certgp certify price.model new.csv                              proven distance to the exact GP
   certgp rank train.csv --target price                            how many features the table needs
-  certgp datasets list                                            the benchmark data sets and which are here
-  certgp reproduce all --quick                                    the paper's tables and figures, small
+  certgp datasets list                                            the benchmark data sets and which are here (*)
+  certgp reproduce all --quick                                    the paper's tables and figures, small (*)
 
+(*) with the package certgp-paper; from a checkout: pip install ./paper
 'certgp COMMAND --help' explains a command. Exit codes: 0 success, 2 bad input,
 3 an error bound above 'certify --max-error', 130 interrupted.
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
-    parser = OneLineParser(
+def build_parser(argv: Sequence[str], console: Console) -> argparse.ArgumentParser:
+    """The command line; commands of other packages are looked up only where ``argv`` may need them."""
+    parser: argparse.ArgumentParser = OneLineParser(
         prog="certgp",
         description="Low-rank Gaussian-process regression: fit a table, predict with calibrated uncertainty.",
         epilog=_EXAMPLES,
@@ -45,16 +47,22 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"certgp {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (fit, predict, certify, rank, datasets, demo, reproduce):
+    for command in (fit, predict, certify, rank, demo):
         command.add_parser(commands)
+    wanted = next((argument for argument in argv if not argument.startswith("-")), None)
+    if wanted not in commands.choices and argv[:1] != ["--version"]:
+        add_plugins(commands, console.notice)
+    if wanted not in commands.choices:
+        refuse_missing_plugin(wanted)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     console = Console()
+    argv = sys.argv[1:] if argv is None else argv
     try:
-        arguments = build_parser().parse_args(argv)
+        arguments = build_parser(argv, console).parse_args(argv)
         console = Console(as_json=arguments.json)
         with console.warnings_as_lines():
             return arguments.run(arguments, console) or 0

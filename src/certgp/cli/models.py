@@ -6,26 +6,32 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from certgp.errors import InvalidInputError
+from certgp.methods import methods
 
 if TYPE_CHECKING:
     from certgp.estimators import GPRegressor
     from certgp.training import Callback
 
-METHODS = ("auto", "mercer", "fourier", "sparse", "exact", "deep-mercer", "deep-fourier")
-KERNELS = ("gaussian", "matern12", "matern32", "matern52")
-DEFAULT_RANK = 100
-DEFAULT_RANKS = {"deep-mercer": 15, "deep-fourier": 40}  # on a learned embedding few features are enough
+KERNELS = ("gaussian", "matern12", "matern32", "matern52", "rational_quadratic", "periodic", "linear")
+
+
+def describe_default_ranks() -> str:
+    """For the help: the usual default, and the methods that have another."""
+    usual = methods()["auto"].default_rank
+    others = [f"{m.name} {m.default_rank}" for m in methods().values() if m.default_rank not in (usual, None)]
+    return ", ".join([str(usual), *others])
 
 
 def check_model_options(method: str, kernel: str, rank: int | str | None) -> None:
     """Refuse combinations that no estimator accepts, before torch is even imported."""
-    if method in ("mercer", "deep-mercer") and kernel != "gaussian":
-        others = "fourier, sparse or exact" if method == "mercer" else "deep-fourier"
+    chosen = methods()[method]
+    if chosen.kernel not in (None, kernel):
         raise InvalidInputError(
-            f"--method {method} needs --kernel gaussian, found {kernel}; use --method {others} with this kernel"
+            f"--method {method} needs --kernel {chosen.kernel}, found {kernel}; use --method {chosen.other_kernels} "
+            "with this kernel"
         )
-    if method == "exact" and rank is not None:
-        raise InvalidInputError("--method exact has no rank; leave --rank out or choose another --method")
+    if chosen.default_rank is None and rank is not None:
+        raise InvalidInputError(f"--method {method} has no rank; leave --rank out or choose another --method")
 
 
 def build_model(
@@ -37,34 +43,11 @@ def build_model(
     max_iter: int | None = None,
 ) -> GPRegressor:
     """An unfitted estimator; without ``max_iter`` each method keeps its own default."""
-    wanted = DEFAULT_RANKS.get(method, DEFAULT_RANK) if rank is None else rank
-    model = _unfitted(method, kernel, wanted, seed, callbacks)
+    chosen = methods()[method]
+    options: dict[str, Any] = {"kernel": kernel, "random_state": seed, "callbacks": callbacks}
+    if chosen.default_rank is not None:
+        options["rank"] = chosen.default_rank if rank is None else rank
     if max_iter is not None:
-        model.set_params(max_iter=max_iter)
+        options["max_iter"] = max_iter
+    model: GPRegressor = chosen.load()(**options)
     return model
-
-
-def certifies_itself(model: GPRegressor) -> bool:
-    """Can predictions of this fitted model be certified without reading its training rows again?"""
-    from certgp.gp import LowRankProcess
-
-    process = model._process
-    return not isinstance(process, LowRankProcess) or process.model.features.minorises
-
-
-def _unfitted(method: str, kernel: str, rank: Any, seed: int, callbacks: Sequence[Callback]) -> GPRegressor:
-    from certgp.estimators import AutoGP, DeepFourierGP, DeepMercerGP, ExactGP, FourierGP, MercerGP, SparseGP
-
-    if method == "auto":
-        return AutoGP(rank, kernel=kernel, random_state=seed, callbacks=callbacks)
-    if method == "deep-mercer":
-        return DeepMercerGP(rank, kernel=kernel, random_state=seed, callbacks=callbacks)
-    if method == "deep-fourier":
-        return DeepFourierGP(rank, kernel=kernel, random_state=seed, callbacks=callbacks)
-    if method == "mercer":
-        return MercerGP(rank, kernel=kernel, random_state=seed, callbacks=callbacks)
-    if method == "fourier":
-        return FourierGP(rank, kernel=kernel, random_state=seed, callbacks=callbacks)
-    if method == "sparse":
-        return SparseGP(rank, kernel=kernel, random_state=seed, callbacks=callbacks)
-    return ExactGP(kernel=kernel, random_state=seed, callbacks=callbacks)

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, TextIO
 from certgp.errors import CertgpWarning
 
 if TYPE_CHECKING:
-    from certgp.experiments.scores import Scores
+    from certgp.estimators.scores import Scores
     from certgp.training import Iteration
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from certgp.data.reading import Array
     from certgp.data.tables import TableFiles
     from certgp.estimators import GPRegressor
-    from certgp.experiments.scores import Scores
+    from certgp.estimators.scores import Scores
 
 _CHUNK_ROWS = 65_536
 _EXAMPLES = """\
@@ -130,7 +130,8 @@ def _repeat(caught: Sequence[warnings.WarningMessage], n_rows: int) -> None:
     outside = [each.message for each in caught if isinstance(each.message, ExtrapolationWarning)]
     if outside:
         columns = dict.fromkeys(name for warning in outside for name in warning.columns)
-        warn_user(ExtrapolationWarning.of(sum(warning.outside for warning in outside), n_rows, list(columns)))
+        count, returns = sum(warning.outside for warning in outside), outside[0].returns_to_prior
+        warn_user(ExtrapolationWarning.of(count, n_rows, list(columns), returns))
     for each in caught:
         if not isinstance(each.message, ExtrapolationWarning):
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
@@ -161,7 +162,7 @@ class _Scoring:
 
     def scores(self) -> Scores | None:
         """The scores of all rows."""
-        from certgp.experiments.scores import Scores
+        from certgp.estimators.scores import Scores
 
         if self._targets is None:
             return None

@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     held_out = () if rows.test is None else (rows.test,)
     curve = model.rank_curve(*held_out)
     if arguments.plot is not None:
-        from certgp.report.plots import plot_rank_curve, save_figure
+        from certgp.plots import plot_rank_curve, save_figure
 
         save_figure(plot_rank_curve(curve), arguments.plot)
     n_rows, plot = rows.train.n_rows, None if arguments.plot is None else str(arguments.plot)

@@ -1,6 +1,4 @@
-"""Where rows come from: arrays, frames and files, summarised in one pass, standardised and handed out in chunks; the
-registry of data sets.
-"""
+"""Where rows come from: arrays, frames and files, summarised in one pass, standardised and handed out in chunks."""
 
 from __future__ import annotations
 
@@ -8,30 +6,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from certgp.data.catalogue import DatasetInfo
-    from certgp.data.fetch import fetch_dataset
-    from certgp.data.registry import (
-        data_directory,
-        dataset_info,
-        dataset_names,
-        dataset_path,
-        load_dataset,
-        load_paper_version,
-        local_dataset,
-        missing_dataset,
-    )
     from certgp.data.rows import ArrayRows, FrameRows, PickedRows, Rows, as_rows
-    from certgp.data.sources import Chunk, ChunkSource, RowSource, StandardisedRows, SubsetSource
+    from certgp.data.sources import (
+        Chunk,
+        ChunkSource,
+        RowSource,
+        StandardisedRows,
+        SubsetSource,
+        TypedSource,
+        target_is_constant,
+    )
     from certgp.data.standardise import Standardiser
     from certgp.data.summary import Summary, check_finite, summarise
     from certgp.data.tables import Table, read_table, write_table
 
-# name -> module; imported at the first use, so that listing data sets does not wait for torch
+# name -> module; imported at the first use, so that reading a table does not wait for torch
 _MODULES = {
     "ArrayRows": "rows",
     "Chunk": "sources",
     "ChunkSource": "sources",
-    "DatasetInfo": "catalogue",
     "FrameRows": "rows",
     "PickedRows": "rows",
     "RowSource": "sources",
@@ -41,19 +34,12 @@ _MODULES = {
     "SubsetSource": "sources",
     "Summary": "summary",
     "Table": "tables",
+    "TypedSource": "sources",
     "as_rows": "rows",
     "check_finite": "summary",
-    "data_directory": "registry",
-    "dataset_info": "registry",
-    "dataset_names": "registry",
-    "dataset_path": "registry",
-    "fetch_dataset": "fetch",
-    "load_dataset": "registry",
-    "load_paper_version": "registry",
-    "local_dataset": "registry",
-    "missing_dataset": "registry",
     "read_table": "tables",
     "summarise": "summary",
+    "target_is_constant": "sources",
     "write_table": "tables",
 }
 
@@ -61,7 +47,6 @@ __all__ = [
     "ArrayRows",
     "Chunk",
     "ChunkSource",
-    "DatasetInfo",
     "FrameRows",
     "PickedRows",
     "RowSource",
@@ -71,19 +56,12 @@ __all__ = [
     "SubsetSource",
     "Summary",
     "Table",
+    "TypedSource",
     "as_rows",
     "check_finite",
-    "data_directory",
-    "dataset_info",
-    "dataset_names",
-    "dataset_path",
-    "fetch_dataset",
-    "load_dataset",
-    "load_paper_version",
-    "local_dataset",
-    "missing_dataset",
     "read_table",
     "summarise",
+    "target_is_constant",
     "write_table",
 ]
 

@@ -16,6 +16,7 @@ from certgp.data.standardise import Standardiser
 from certgp.errors import InvalidInputError
 
 KEPT_BYTES = 1 << 25  # standardised copies of at most this size are made once instead of at every pass
+_LOOK_ROWS = 4_096
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,3 +89,21 @@ class SubsetSource(RowSource):
 
     def take(self, positions: Positions) -> Chunk:
         return self._source.take(self._positions[positions])
+
+
+class TypedSource(RowSource):
+    """The rows of another source in another floating-point type."""
+
+    def __init__(self, source: RowSource, dtype: torch.dtype) -> None:
+        self._source, self._dtype = source, dtype
+        self.n_rows, self.n_columns = source.n_rows, source.n_columns
+
+    def take(self, positions: Positions) -> Chunk:
+        chunk = self._source.take(positions)
+        return Chunk(chunk.X.to(self._dtype), chunk.y.to(self._dtype))
+
+
+def target_is_constant(source: RowSource) -> bool:
+    """Does y never vary? Reads no further than to the first chunk in which it does."""
+    first = source.take(slice(0, 1)).y
+    return all(bool((chunk.y == first).all()) for chunk in source.chunks(_LOOK_ROWS))

@@ -23,14 +23,14 @@ from certgp.errors import InvalidInputError
 T = TypeVar("T", bound=Summable)
 Item = TypeVar("Item")
 _CHUNK_NUMBERS = 2**18  # of a chunk of features (2 MiB in float64, near a cache), where that is not too few rows
-_CHUNK_ROWS = 8192  # below this, the cost of starting small operations shows (measured: docs/benchmarks.md) ...
+_CHUNK_ROWS = 8192  # below this, the cost of starting small operations shows (docs/decisions/0010, 0011) ...
 _MOST_NUMBERS = 2**22  # ... but a chunk stays below 32 MiB, above which allocators return memory to the system
 
 _SMALL = 512
 
 
 def default_chunk_rows(rank: int) -> int:
-    """Rows per chunk of features (rows, rank): between 1024 and 65536, chosen by measurement."""
+    """Rows per chunk of features (rows, rank): between 1024 and 65536 (docs/decisions/0011)."""
     rows = max(_CHUNK_NUMBERS // max(rank, 1), min(_CHUNK_ROWS, _MOST_NUMBERS // max(rank, 1)))
     return int(min(max(rows, 1024), 65_536))
 
@@ -56,10 +56,10 @@ class LocalEngine:
 
     def fold(self, task: Callable[[Chunk], T], source: RowSource, rank: int) -> T:
         """sum over chunks of task(chunk)."""
-        return sum_over(task, source.chunks(self.chunk_rows or _even(source.n_rows, default_chunk_rows(rank))))
+        return sum_over(task, source.chunks(self.chunk_rows or _even_rows(source.n_rows, default_chunk_rows(rank))))
 
 
-def _even(n: int, most: int) -> int:
+def _even_rows(n: int, most: int) -> int:
     """Rows of equal chunks of at most ``most`` rows: no thread is left with a large one while others are done."""
     return math.ceil(n / max(1, math.ceil(n / most)))
 
@@ -71,10 +71,10 @@ def sum_over(task: Callable[[Item], T], items: Iterable[Item]) -> T:
     inside an operation meet at each of them. So two cores are nearly twice as fast as one, nobody waits spinning, and
     the numbers are the same on any number of cores.
     """
-    return reduce(add, _on_threads(task, items, torch.get_num_threads()))
+    return reduce(add, _run_on_threads(task, items, torch.get_num_threads()))
 
 
-def _on_threads(task: Callable[[Item], T], items: Iterable[Item], threads: int) -> Iterator[T]:
+def _run_on_threads(task: Callable[[Item], T], items: Iterable[Item], threads: int) -> Iterator[T]:
     """Results in the order of the items; at most one more than ``threads`` of them are held at a time."""
     grad = torch.is_grad_enabled()  # belongs to a thread, so workers have to be told
 
@@ -119,7 +119,7 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork
 def one_thread_below(size: int, most: int = _SMALL) -> Iterator[None]:
     """A single thread for what is too small to be shared out: algebra on r x r matrices, batches of a few hundred rows.
 
-    Measured: a deep fit on protein took 69 s on two threads and 47 s on one.
+    Threads that meet after each such operation cost more than they save (docs/decisions/0011, 0017).
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1 if size <= most else threads)

@@ -28,7 +28,7 @@ def spare_workers(tasks: int) -> int:
     return max(1, min(tasks, torch.get_num_threads(), int(joblib.cpu_count())))
 
 
-def side_by_side(tasks: Sequence[Callable[[], T]], workers: int) -> list[T]:
+def run_side_by_side(tasks: Sequence[Callable[[], T]], workers: int) -> list[T]:
     """Results of the tasks in their order; the same numbers, errors and warnings as one after the other on one thread.
 
     Tasks and results travel pickled (cloudpickle, so classes and functions of a script or a notebook do too) and large
@@ -39,15 +39,15 @@ def side_by_side(tasks: Sequence[Callable[[], T]], workers: int) -> list[T]:
         return [task() for task in tasks]
     try:
         with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
-            pairs = joblib.Parallel(n_jobs=workers)(joblib.delayed(_on_one_thread)(task) for task in tasks)
+            pairs = joblib.Parallel(n_jobs=workers)(joblib.delayed(_run_on_one_thread)(task) for task in tasks)
     except pickle.PicklingError:
         return [task() for task in tasks]
     for _, caught in pairs:
-        _repeat(caught)
+        _repeat_warnings(caught)
     return [result for result, _ in pairs]
 
 
-def _on_one_thread(task: Callable[[], T]) -> tuple[T, _Caught]:
+def _run_on_one_thread(task: Callable[[], T]) -> tuple[T, _Caught]:
     """A task's result and the warnings that it gave."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -60,7 +60,7 @@ def _on_one_thread(task: Callable[[], T]) -> tuple[T, _Caught]:
     return result, [(str(each.message), each.category) for each in caught]
 
 
-def _repeat(caught: _Caught) -> None:
+def _repeat_warnings(caught: _Caught) -> None:
     """Give the warnings of another process here, where the user's filters are."""
     for message, category in caught:
         if issubclass(category, CertgpWarning):

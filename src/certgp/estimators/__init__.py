@@ -1,4 +1,4 @@
-"""scikit-learn estimators: validate, convert, assemble."""
+"""scikit-learn estimators: parameters, validation, and the model that a recipe trains."""
 
 from certgp.estimators.auto import AutoGP
 from certgp.estimators.base import GPRegressor
@@ -7,6 +7,7 @@ from certgp.estimators.deep_mercer import DeepMercerGP
 from certgp.estimators.exact import ExactGP
 from certgp.estimators.fourier import FourierGP
 from certgp.estimators.mercer import MercerGP
+from certgp.estimators.parameters import LowRankParameters, ObjectiveParameters, SharedParameters, StartParameters
 from certgp.estimators.persistence import load
 from certgp.estimators.sparse import SparseGP
 
@@ -17,7 +18,11 @@ __all__ = [
     "ExactGP",
     "FourierGP",
     "GPRegressor",
+    "LowRankParameters",
     "MercerGP",
+    "ObjectiveParameters",
+    "SharedParameters",
     "SparseGP",
+    "StartParameters",
     "load",
 ]

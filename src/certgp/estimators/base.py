@@ -1,12 +1,16 @@
-"""What all estimators share: the scikit-learn contract around a fitted process."""
+"""What all estimators share: the scikit-learn contract around a fitted model."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self, dataclass_transform
 
 import numpy as np
 import torch
@@ -14,51 +18,65 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
-from certgp.data import PickedRows, Rows, Standardiser, Summary, check_finite, summarise
+from certgp.checks import check_count, check_flag, check_fraction, numbers
+from certgp.data import Rows, RowSource, StandardisedRows, Standardiser, Summary, check_finite, summarise
 from certgp.data.rows import read_target
-from certgp.engines.local import default_chunk_rows
-from certgp.errors import InvalidInputError
+from certgp.errors import InvalidInputError, NotCertifiableError
+from certgp.estimators.fitting import Fitting, make_settings
 from certgp.estimators.validation import (
-    check_count,
-    check_flag,
-    check_fraction,
+    check_engine,
     check_inputs,
-    generator,
+    check_row_pair,
     load_inputs,
     load_rows,
-    numbers,
+    new_generator,
     warn_about_constants,
 )
-from certgp.gp import Box, GaussianProcess, mixture_log_density, mixture_moments, mixture_quantiles, noise_scale
-from certgp.gp.process import check_dense
+from certgp.gp import mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.guarantees import Certificate, RankCurve
-from certgp.kernels import Kernel
-from certgp.training import Callback, History, OptimisationResult
+from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK, Request, certify
+from certgp.guarantees.prediction_bounds import Confirm
+from certgp.guarantees.rank_curve import rank_curve_of
+from certgp.guarantees.statistical import DEFAULT_PROBES
+from certgp.methods import registered_name
+from certgp.models import FittedModel
+from certgp.training import Callback, OptimisationResult
+from certgp.training.recipes import DTYPES, Fit, Settings, Trainer
 
 Array = NDArray[np.float64]
-_CALIBRATION_SHARE = 0.1  # of the rows
-_FEWEST_CALIBRATION_ROWS = 10
+ESTIMATORS: dict[str, type[GPRegressor]] = {}
 
 
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     """Gaussian-process regression in the units of the data given.
 
-    Subclasses say how a process is fitted (``_fit_process``), extended (``_extend_process``) and described; everything
-    here is the same for all of them: validation, standardisation, prediction in bounded memory.
+    A subclass declares its parameters, each with its type and default, and says what trains it (``trainer``); it
+    becomes a dataclass by itself. Everything else is here: validation, standardisation, prediction in bounded memory,
+    certificates, files.
     """
 
-    _process: GaussianProcess
-    _standardiser: Standardiser
-    _range: tuple[Array, Array]  # least and largest training input per column, in the user's units
-    _summary: Summary  # of the rows of the last fit
     standardize: bool
-    calibrate: bool = False
+    calibrate: bool
     random_state: Any
     verbose: int
     callbacks: Sequence[Callback] | None
-    _calibrates_itself: ClassVar[bool] = False  # does ``_fit_process`` hold rows back of its own accord?
+    target_name_: str | None = None  # of the table behind the fit, where it had names
+    table_: Any = None  # its layout
+    method_: str | None = None  # the method that won, where several were compared
+    choice_: str | None = None  # why, in words
+    _model: FittedModel | None = None
+    _fitting: Fitting | None = None  # only while a fit goes on
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
+        ESTIMATORS[registered_name(cls)] = cls
+
+    @abstractmethod
+    def trainer(self, settings: Settings) -> Trainer:
+        """What trains this model; making it refuses parameters that cannot work."""
 
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> Self:
         """Learn hyper-parameters from all rows and condition on them. X (N, D), y (N,), or rows that hold both."""
@@ -71,59 +89,46 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             raise
 
     def _fit(self, X: ArrayLike | Rows, y: ArrayLike | None) -> Self:
-        self._check_flags()
         self._check_parameters()
-        for of_an_earlier_table in ("target_name_", "table_"):
-            self.__dict__.pop(of_an_earlier_table, None)
+        self.target_name_ = self.table_ = None
         rows = load_rows(self, X, y, least_rows=2)
-        self._summary = summarise(rows)
-        warn_about_constants(self._summary, self.standardize)
-        fitted = Standardiser.of(self._summary)
-        unscaled = Standardiser.identity(rows.n_columns, fitted.ignored)
-        self._standardiser = fitted if self.standardize else unscaled
-        self._range = self._summary.range()
-        own = not self.calibrate or self._calibrates_itself
-        self._process, outcome = (self._fit_process if own else self._fit_calibrated)(rows)
-        self._box_in()
-        self._publish(outcome)
+        summary = summarise(rows)
+        warn_about_constants(summary, self.standardize)
+        self._fitting = self._prepare(rows, summary)
+        self._publish(*self._fitting.run(self.calibrate))
+        self._fitting = None
         return self
 
-    def _box_in(self) -> None:
-        """Tell the process the range of the training inputs."""
-        lower, upper = (torch.from_numpy(self._standardiser.inputs(end[None])[0]) for end in self._range)
-        for member in self._process.members:
-            member.box = Box(lower, upper)
-
-    def _fit_calibrated(self, rows: Rows) -> tuple[GaussianProcess, OptimisationResult]:
-        """Fit nine tenths of the rows, scale the predictive noise to suit the last tenth, condition on these too."""
-        order = generator(self.random_state).permutation(rows.n_rows)
-        count = round(_CALIBRATION_SHARE * rows.n_rows)
-        if count < _FEWEST_CALIBRATION_ROWS:
-            raise InvalidInputError(
-                f"calibrate=True holds back a tenth of the rows and needs at least {_FEWEST_CALIBRATION_ROWS} there, "
-                f"but {rows.n_rows} rows give {count}; use calibrate=False or more rows"
-            )
-        held_out = PickedRows(rows, np.sort(order[:count]))
-        self._process, outcome = self._fit_process(PickedRows(rows, np.sort(order[count:])))
-        self.rank_ = self._rank()
-        (mean,), (variance,) = self._member_moments(held_out)
-        noise = self._process.noise_variance * self._standardiser.y_scale**2
-        self._process.noise_scale = noise_scale(read_target(held_out), mean, variance, noise)
-        return self._extend_process(held_out), outcome
+    def _prepare(self, rows: Rows, summary: Summary) -> Fitting:
+        scaled = Standardiser.of(summary)
+        standardiser = scaled if self.standardize else Standardiser.identity(rows.n_columns, scaled.ignored)
+        settings = make_settings(self, self.trainer_parameters(), standardiser, summary)
+        source = StandardisedRows(rows, standardiser, DTYPES[settings.dtype])
+        return Fitting(rows, summary, settings, source, self.trainer(settings), self._new_generator)
 
     def partial_fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> Self:
         """Condition on further rows; hyper-parameters, features and standardisation stay. The first call is ``fit``."""
-        if not hasattr(self, "_process"):
+        if self._model is None:
             return self.fit(X, y)
         rows = load_rows(self, X, y, reset=False)
-        summary = summarise(rows)
-        self._process = self._extend_process(rows)
-        (lower, upper), (more_lower, more_upper) = self._range, summary.range()
-        self._range = (np.minimum(lower, more_lower), np.maximum(upper, more_upper))
-        self._box_in()
-        self.rank_ = self._rank()
-        self.log_marginal_likelihood_ = self.log_marginal_likelihood()
+        lower, upper = summarise(rows).range()
+        self._model = model = self._model.extended(self._source(self._model, rows), lower, upper, self._engine())
+        self.rank_, self.log_marginal_likelihood_ = model.process.rank, model.log_evidence()
         return self
+
+    def so_far(self) -> Self:
+        """In a callback: the model that this fit would return if it stopped now, while it goes on.
+
+        For scores on other rows along the way; costs one pass over the training rows.
+        """
+        process = None if self._fitting is None else self._fitting.trainer.process_so_far()
+        if process is None or self._fitting is None:
+            raise InvalidInputError("so_far() is for callbacks, while a fit runs; afterwards use the model itself")
+        outcome = replace(OptimisationResult.none(), converged=False, reason="the fit was still running")
+        model, fitting = copy(self), self._fitting
+        model._fitting = None
+        model._publish(fitting.model(process), Fit(process, outcome))
+        return model
 
     def predict(
         self, X: ArrayLike | Rows, return_std: bool = False, return_cov: bool = False, include_noise: bool = True
@@ -136,11 +141,11 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             raise InvalidInputError(
                 "return_std and return_cov cannot both be asked for; the covariance holds the variances"
             )
-        rows = self._validated(X)
+        model, rows = self._fitted(), self._load_inputs(X)
         if return_cov:
-            return self._mean_and_covariance(rows, include_noise)
-        means, variances = self._member_moments(rows)
-        mean, variance = mixture_moments(means, variances + self._member_noise() if include_noise else variances)
+            return model.mean_and_covariance(rows, include_noise)
+        means, variances = model.member_moments(rows)
+        mean, variance = mixture_moments(means, variances + model.member_noise() if include_noise else variances)
         return (mean, np.sqrt(variance)) if return_std else mean
 
     def predict_quantiles(self, X: ArrayLike | Rows, quantiles: ArrayLike) -> Array:
@@ -148,8 +153,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         levels = np.atleast_1d(numbers("quantiles", quantiles, "lie strictly between 0 and 1"))
         if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
             raise InvalidInputError(f"quantiles must lie strictly between 0 and 1, found {quantiles!r}")
-        means, variances = self._member_moments(self._validated(X))
-        return mixture_quantiles(means, variances + self._member_noise(), levels)
+        model = self._fitted()
+        means, variances = model.member_moments(self._load_inputs(X))
+        return mixture_quantiles(means, variances + model.member_noise(), levels)
 
     def predict_interval(self, X: ArrayLike | Rows, coverage: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends, each (n,), of the central interval that holds a new y with probability ``coverage``."""
@@ -162,11 +168,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     ) -> Array:
         """Joint draws at the rows of X: (n, n_samples)."""
         check_count("n_samples", n_samples)
-        rows = self._validated(X)
+        model, rows = self._fitted(), self._load_inputs(X)
         source = torch.Generator().manual_seed(int(check_random_state(random_state).randint(2**31 - 1)))
-        draw = self._process.sample_observations if include_noise else self._process.sample
-        X = self._tensor(rows.take(slice(None))[0])
-        return self._standardiser.mean_to_user(draw(X, n_samples, source).numpy())
+        return model.sample(rows, n_samples, source, include_noise)
 
     def score(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictive means: 1 - (mean squared error) / (variance of y)."""
@@ -175,138 +179,201 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def nlpd(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> float:
         """Mean negative log predictive density of y (n,) at X (n, D), in the units of y; lower is better."""
-        check_is_fitted(self)
+        model = self._fitted()
         rows = load_rows(self, X, y, reset=False)
         check_finite(rows)
-        means, variances = self._member_moments(rows)
-        return -float(np.mean(mixture_log_density(read_target(rows), means, variances + self._member_noise())))
+        means, variances = model.member_moments(rows)
+        return -float(np.mean(mixture_log_density(read_target(rows), means, variances + model.member_noise())))
 
     def log_marginal_likelihood(self) -> float:
         """Log density of the training targets under the fitted model, in the units of y."""
-        check_is_fitted(self)
-        return self._user_evidence(self._log_evidence())
+        return self._fitted().log_evidence()
 
-    @abstractmethod
-    def certify(self, X: ArrayLike | Rows | None = None) -> Certificate:
-        """How far this model is from the exact GP with the same hyper-parameters, with proof."""
+    def certify(
+        self,
+        X: ArrayLike | Rows | None = None,
+        *,
+        reference_rank: int | None = None,
+        tol: float | None = None,
+        max_reference_rank: int = DEFAULT_MAX_REFERENCE_RANK,
+        delta: float | None = None,
+        probes: int = DEFAULT_PROBES,
+        exact_solve: bool | Confirm = False,
+        rows: tuple[ArrayLike, ArrayLike] | Rows | None = None,
+    ) -> Certificate:
+        """How far this model is from the exact GP with the same hyper-parameters, with proof.
 
-    @abstractmethod
-    def rank_curve(self) -> RankCurve:
-        """Log evidence, and where it exists the guarantee, for every rank up to the fitted one."""
+        Parameters
+        ----------
+        X : rows to predict; ``mean_error``, ``variance_lower`` and ``variance_upper`` then bound every prediction
+        reference_rank : certify through a reference of this many features, from both sides. Without it, features that
+            are dominated by the kernel (Mercer, Nystrom) certify themselves from their statistics, and others take a
+            reference that doubles until its half-width is 1 % of the divergence
+        tol : double the reference until the half-width of the KL divergence per row, or with X the error of the exact
+            means in the units of y, is at most this
+        max_reference_rank : where the doubling ends
+        delta : where the rigorous interval of the KL divergence stays too wide, tighten it with ``probes`` random
+            products by the exact kernel matrix, O(N^2); the statement then holds with probability 1 - delta
+        exact_solve : where the reference is too weak for ``tol``, compute the exact means by conjugate gradients with
+            streamed products by the exact kernel matrix, O(N^2) each. The cost is estimated first: True prints it to
+            stderr and goes on, a function of the ``CostEstimate`` decides by returning True or False
+        rows : the training rows, a pair (X, y) or a ``Rows`` object, needed after loading from a file for everything
+            but the saved certificate; they are checked against what the model was conditioned on
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to one file without its training data; ``certgp.load`` reads it."""
+        Without arguments the best certificate that is known is returned: a saved or earlier one, where it is tighter.
+        Behind a projection or a network it speaks of the exact GP on their outputs. An exact GP is its own truth.
+        """
+        model = self._fitted()
+        request = Request(reference_rank, tol, max_reference_rank, delta, probes, exact_solve)
+        known, plain = model.certificate, X is None and request.plain
+        if plain and rows is None and known is not None and model.rows is None:
+            return known
+        new = None if X is None else self._load_inputs(X).take(slice(None))[0]
+        if not model.in_float64:
+            raise NotCertifiableError(
+                "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
+            )
+        read = partial(self._training_source, model, rows)
+        found = certify(
+            model.process,
+            model.standardiser,
+            new,
+            read,
+            request,
+            self._engine(),
+            self._new_generator,
+            check_rows=rows is not None,
+        )
+        if plain and known is not None and known.kl.upper <= found.kl.upper:
+            return known
+        if found.confidence == 1.0 and (known is None or found.kl.upper < known.kl.upper):
+            self._model = replace(model, certificate=found.without_rows())
+        return found
+
+    def rank_curve(self, X: ArrayLike | Rows | None = None, y: ArrayLike | None = None) -> RankCurve:
+        """Log evidence and guarantee for every rank up to the fitted one, at the fitted hyper-parameters.
+
+        With validation rows X (n, D), y (n,) also their mean negative log predictive density at every rank.
+        """
+        model = self._fitted()
+        if (X is None) != (y is None) and not isinstance(X, Rows):
+            raise InvalidInputError("rank_curve takes validation rows as X and y together; one of them is missing")
+        validation = None
+        if X is not None:
+            rows = load_rows(self, X, y, reset=False)
+            check_finite(rows)
+            chunk = StandardisedRows(rows, model.standardiser).take(slice(None))
+            validation = chunk.X, chunk.y
+        curve = rank_curve_of(model.process, validation, model.in_float64)
+        shift, log_unit = model.evidence_shift, math.log(model.standardiser.y_scale)
+        elbo = None if curve.elbo is None else curve.elbo + shift
+        nlpd = None if curve.nlpd is None else curve.nlpd + log_unit
+        return replace(curve, log_evidence=curve.log_evidence + shift, elbo=elbo, nlpd=nlpd)
+
+    def save(self, path: str | Path, include_training_data: bool = False) -> None:
+        """Write the fitted model to one file; ``certgp.load`` reads it.
+
+        The file holds no training rows, unless the model cannot predict without them (an exact GP): then they must be
+        allowed into it.
+        """
         from certgp.estimators.persistence import save
 
-        check_is_fitted(self)
-        save(self, Path(path))
+        model = self._fitted()
+        if model.process.holds_rows and not include_training_data:
+            raise InvalidInputError(
+                "an exact GP cannot predict without its training rows, and model files hold none by default; "
+                "call save(path, include_training_data=True) to write them, or fit a low-rank model"
+            )
+        save(self, model, Path(path))
 
-    def _check_flags(self) -> None:
-        """Refuse anything but True and False for parameters that are one of them by default."""
+    def _check_parameters(self) -> None:
+        """Refuse parameters that cannot work, before the data are looked at: making a trainer checks them."""
         for name, parameter in signature(type(self)).parameters.items():
             if isinstance(parameter.default, bool):
-                check_flag(name, getattr(self, name))
+                check_flag(name, self.get_params(deep=False)[name])
+        self.trainer(make_settings(self, self.trainer_parameters(), Standardiser.identity(0)))
 
-    @abstractmethod
-    def _check_parameters(self) -> None:
-        """Refuse parameters that cannot work, before the data are looked at."""
+    def trainer_parameters(self) -> dict[str, Any]:
+        """The parameters that concern whatever trains this model."""
+        return dict(self.get_params(deep=False))
 
-    @abstractmethod
-    def _fit_process(self, rows: Rows) -> tuple[GaussianProcess, OptimisationResult]:
-        """Fit to validated rows in the user's units."""
+    def _engine(self) -> Any:
+        return check_engine(self.get_params(deep=False).get("engine", "local"))
 
-    @abstractmethod
-    def _extend_process(self, rows: Rows) -> GaussianProcess:
-        """Condition the fitted process on further rows."""
+    def _new_generator(self) -> np.random.Generator:
+        return new_generator(self.random_state)
 
-    @abstractmethod
-    def _kernel_in_user_units(self) -> Kernel:
-        """The fitted kernel in the units of the data."""
-
-    @abstractmethod
-    def _log_evidence(self) -> float:
-        """Log evidence of the standardised targets."""
-
-    def _user_evidence(self, standardised: float) -> float:
-        """A log density of the training targets in the units of y."""
-        return standardised - self._n_rows() * float(np.log(self._standardiser.y_scale))
-
-    @abstractmethod
-    def _n_rows(self) -> int:
-        """Number of rows conditioned on."""
-
-    @abstractmethod
-    def _rank(self) -> int:
-        """Rank of the fitted process."""
-
-    def _publish(self, outcome: OptimisationResult) -> None:
+    def _publish(self, model: FittedModel, fit: Fit) -> None:
         """Set the fitted attributes, all in the user's units."""
-        self.kernel_ = self._kernel_in_user_units()
-        self.noise_variance_ = self._process.noise_variance * self._standardiser.y_scale**2
-        self.noise_scale_ = self._process.noise_scale
-        self.rank_ = self._rank()
-        self.n_iter_ = max(1, outcome.n_iter)
-        self.converged_ = outcome.converged
-        self.stop_reason_ = outcome.reason
-        self.history_ = outcome.history
-        self.log_marginal_likelihood_ = self.log_marginal_likelihood()
+        self.hold(model)
+        self.noise_variance_ = model.noise_variance
+        self.noise_scale_ = model.process.noise_scale
+        self.rank_ = model.process.rank
+        self.n_iter_ = max(1, fit.outcome.n_iter)
+        self.converged_ = fit.outcome.converged
+        self.stop_reason_ = fit.outcome.reason
+        self.history_ = fit.outcome.history
+        self.log_marginal_likelihood_ = model.log_evidence()
+        self.trials_ = fit.trials
+        if fit.method is not None:
+            self.method_, self.choice_ = fit.method, fit.choice
 
-    def _validated(self, X: ArrayLike | Rows) -> Rows:
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns of the fit; none where they had none."""
+        return tuple(str(name) for name in vars(self).get("feature_names_in_", ()))
+
+    @property
+    def n_rows_(self) -> int:
+        """Number of rows that the model was conditioned on."""
+        return self._fitted().process.n_rows
+
+    @property
+    def certifies_itself(self) -> bool:
+        """Can predictions be certified without reading the training rows again?"""
+        return self._fitted().certifies_itself
+
+    @property
+    def needs_training_data(self) -> bool:
+        """Does the model predict from the training rows themselves, so that a file must hold them?"""
+        return self._fitted().process.holds_rows
+
+    def hold(self, model: FittedModel) -> None:
+        """Predict with this model from now on; for whatever fits or loads one."""
+        self._model = model
+        self.kernel_ = model.kernel
+
+    def _fitted(self) -> FittedModel:
+        """The fitted model, or scikit-learn's error."""
         check_is_fitted(self)
-        rows = load_inputs(self, X)
-        check_inputs(rows, *self._range)
+        if self._model is None:
+            raise InvalidInputError("this estimator has no fitted model; call fit first")
+        return self._model
+
+    def _load_inputs(self, X: ArrayLike | Rows) -> Rows:
+        """Rows to predict, checked; those outside the training range are announced."""
+        model, rows = self._fitted(), load_inputs(self, X)
+        check_inputs(rows, model.lower, model.upper, model.process.returns_to_prior)
         return rows
 
-    def _tensor(self, X: NDArray[np.floating]) -> Tensor:
-        return torch.from_numpy(self._standardiser.inputs(X))
+    def _source(self, model: FittedModel, rows: Rows) -> StandardisedRows:
+        return StandardisedRows(rows, model.standardiser, torch.float64 if model.in_float64 else torch.float32)
 
-    def _moments(self, rows: Rows) -> tuple[Array, Array]:
-        """Latent mean and variance (n,) in the user's units."""
-        return mixture_moments(*self._member_moments(rows))
-
-    def _member_moments(self, rows: Rows) -> tuple[Array, Array]:
-        """Latent means and variances of the mixture's members, each (m, n), in the user's units, chunk by chunk."""
-        members = self._process.members
-        means, variances = np.empty((len(members), rows.n_rows)), np.empty((len(members), rows.n_rows))
-        start = 0
-        for chunk, _ in rows.chunks(default_chunk_rows(self.rank_)):
-            X, part = self._tensor(chunk), slice(start, start + len(chunk))
-            for i, member in enumerate(members):
-                mean, variance = member.moments(X)
-                means[i, part], variances[i, part] = mean.numpy(), variance.numpy()
-            start += len(chunk)
-        return self._standardiser.mean_to_user(means), self._standardiser.variance_to_user(variances)
-
-    def _member_noise(self) -> Array:
-        """Variance of a new observation around f, per member (m, 1), in the user's units."""
-        noise = np.array([[member.predictive_noise] for member in self._process.members])
-        return self._standardiser.variance_to_user(noise)
-
-    def _mean_and_covariance(self, rows: Rows, include_noise: bool) -> tuple[Array, Array]:
-        check_dense(rows.n_rows, "Ask for return_std=True or predict fewer rows at a time.")
-        X = self._tensor(rows.take(slice(None))[0])
-        covariance = self._process.covariance(X)
-        covariance = 0.5 * (
-            covariance + covariance.mT
-        )  # products are symmetric to the last bit on some processors only
-        if include_noise:
-            covariance.diagonal().add_(self._process.predictive_noise)
-        mean, _ = self._moments(rows)
-        return mean, self._standardiser.variance_to_user(covariance.numpy())
-
-    def _observers(self) -> list[Callback]:
-        """The user's callbacks, and a printing one where ``verbose`` asks for it."""
-        return [*(self.callbacks or ()), *([_print_iteration] if self.verbose else [])]
-
-
-def _print_iteration(record: Any) -> None:
-    print(
-        f"iteration {record.iteration:4d}  objective/row {record.value:10.6f}  "
-        f"|gradient| {record.gradient_norm:9.2e}  rank {record.rank}  {record.seconds:7.1f} s"
-    )
-
-
-def unoptimised(value: float = float("nan")) -> OptimisationResult:
-    """The outcome of a fit that kept the hyper-parameters it was given."""
-    reason = "the hyper-parameters were kept as given (optimize=False or a constant target)"
-    return OptimisationResult(np.zeros(0), value, 0, True, reason, False, History())
+    def _training_source(self, model: FittedModel, given: tuple[ArrayLike, ArrayLike] | Rows | None) -> RowSource:
+        """The rows that the model was conditioned on: those given, or those of the fit."""
+        rows = model.rows
+        if given is not None:
+            rows = load_rows(self, *check_row_pair(given), reset=False)
+            check_finite(rows)
+        if rows is None:
+            raise NotCertifiableError(
+                "this certificate reads the training rows again, and a model that was loaded, unpickled, copied deeply "
+                "or extended by partial_fit does not have them: certify(rows=(X, y)) in Python, --train FILE on the "
+                "command line"
+            )
+        if rows.n_rows != model.process.n_rows:
+            raise InvalidInputError(
+                f"rows has {rows.n_rows} rows but the model was conditioned on {model.process.n_rows}; pass those "
+                "given to fit"
+            )
+        return self._source(model, rows)

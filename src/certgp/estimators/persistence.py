@@ -1,102 +1,138 @@
-"""One file per model: safetensors with a JSON header. No pickle, no training data, nothing executed on loading."""
+"""Fitted estimators as model files, and back."""
 
 from __future__ import annotations
 
-import hashlib
-import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as serialise
+import numpy as np
 from torch import nn
 
-import certgp
-from certgp.data.tables import replacing
+from certgp.data.tables import FittedTable
 from certgp.errors import ModelFileError
-from certgp.estimators.state import Tensors, build_estimator, dump_estimator
+from certgp.estimators.base import ESTIMATORS, GPRegressor
+from certgp.kernels import Kernel, kernel_from_description
+from certgp.methods import check_registered, find_registered
+from certgp.models.description import build_model, describe_model
+from certgp.models.file import read_model_file, write_model_file
+from certgp.training import History, Iteration, Trial
+from certgp.version import __version__
 
 if TYPE_CHECKING:
-    from certgp.estimators.base import GPRegressor
+    from certgp.models import FittedModel
 
-FORMAT = "certgp-model"
-FORMAT_VERSION = 2
+Values = dict[str, Any]
+_FITTED = (
+    "noise_variance_",
+    "noise_scale_",
+    "rank_",
+    "n_iter_",
+    "converged_",
+    "stop_reason_",
+    "n_features_in_",
+    "log_marginal_likelihood_",
+)
+_CHOICE = ("method_", "choice_")  # where several methods were compared
+_NOT_SAVED = ("callbacks", "engine", "checkpoint")  # objects of a session, not of a model
 
 
-def save(estimator: GPRegressor, path: Path) -> None:
-    """Write a fitted estimator; the file appears whole or not at all."""
-    if not path.parent.is_dir():
-        raise ModelFileError(f"the directory {path.parent} does not exist; create it first")
-    if path.is_dir():
-        raise ModelFileError(f"{path} is a directory; give the name of a file, such as {path / 'gp.model'}")
-    tensors, values = dump_estimator(estimator)
-    body = json.dumps(values, allow_nan=True)
-    header = {
-        "format": FORMAT,
-        "format_version": str(FORMAT_VERSION),
-        "library_version": certgp.__version__,
-        "checksum": _checksum(tensors, body),
-        "model": body,
+def save(estimator: GPRegressor, model: FittedModel, path: Path) -> None:
+    """Write a fitted estimator; what ``load`` would not know is refused."""
+    name = check_registered(type(estimator), ESTIMATORS)
+    tensors, values = describe_model(model)
+    attributes = vars(estimator)
+    names = attributes.get("feature_names_in_")
+    values |= {
+        "estimator": name,
+        "parameters": {k: _to_json(v) for k, v in estimator.get_params(deep=False).items() if _is_saved(k, v)},
+        "fitted": {name: attributes[name] for name in _FITTED},
+        "feature_names": None if names is None else [str(name) for name in names],
+        "target_name": estimator.target_name_,
+        "table": None if estimator.table_ is None else asdict(estimator.table_),
+        "choice": {name: attributes[name] for name in _CHOICE if name in attributes},
+        "trials": [asdict(trial) for trial in estimator.trials_],
+        "history": [asdict(iteration) for iteration in estimator.history_.iterations],
     }
-    with replacing(path) as temporary:
-        temporary.write_bytes(serialise(tensors, metadata=header))
+    write_model_file(path, tensors, values)
 
 
 def load(path: str | Path, network: nn.Module | None = None) -> Any:
     """Read a fitted estimator from a file that ``save`` wrote.
 
     A deep model with a network of your own keeps its weights in the file but not its code: build the same module again
-    and pass it as ``network``; it is copied and the saved weights are put into the copy.
+    and pass it as ``network``; it is copied and the saved weights are put into the copy. Likewise an estimator, feature
+    map, transform or kernel of your own must have been defined before: import the module that defines it first. Those
+    in the modules that packages declare under the entry point group ``certgp.methods`` are found by themselves.
     """
     path = Path(path)
-    if not path.is_file():
-        raise ModelFileError(f"{path} does not exist or is not a file")
-    header, tensors = _read(path)
-    if header.get("format") != FORMAT:
-        raise ModelFileError(f"{path} is a safetensors file but not a certgp model")
-    version = header.get("format_version")
-    if version != str(FORMAT_VERSION):
-        raise ModelFileError(
-            f"{path} has model format {version} (written by certgp {header.get('library_version')}); this certgp "
-            f"{certgp.__version__} reads format {FORMAT_VERSION}. Load it with that version, or fit again"
-        )
-    if header.get("checksum") != _checksum(tensors, header.get("model", "")):
-        raise ModelFileError(f"{path} is damaged: its checksum does not match. Copy or save it again")
+    tensors, values, header = read_model_file(path)
     try:
-        return build_estimator(tensors, json.loads(header["model"]), network)
+        return _build(tensors, values, network)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(
-            f"{path} was written by certgp {header.get('library_version')} and lacks what certgp {certgp.__version__} "
+            f"{path} was written by certgp {header.get('library_version')} and lacks what certgp {__version__} "
             f"needs ({error!r}); load it with that version, or fit again"
         ) from error
 
 
-def is_model_file(path: Path) -> bool:
-    """Was this file written by ``save``, in any version? Only its header is looked at."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            return (file.metadata() or {}).get("format") == FORMAT
-    except (SafetensorError, OSError, ValueError):
-        return False
+def _build(tensors: dict[str, Any], values: Values, network: nn.Module | None) -> GPRegressor:
+    cls = find_registered(values["estimator"], ESTIMATORS, "estimator")
+    parameters = {k: _revive(v) for k, v in values["parameters"].items()}
+    estimator = cls(**parameters | _take_network(values["parameters"], network))
+    estimator.hold(build_model(tensors, values, network))
+    for name, value in (values["fitted"] | values["choice"]).items():
+        setattr(estimator, name, value)
+    if values["feature_names"] is not None:
+        estimator.feature_names_in_ = np.array(values["feature_names"], dtype=object)
+    estimator.target_name_ = values["target_name"]
+    if values["table"] is not None:
+        estimator.table_ = FittedTable(**values["table"] | {"positions": tuple(values["table"]["positions"])})
+    estimator.trials_ = tuple(Trial(**trial) for trial in values["trials"])
+    estimator.history_ = History(tuple(Iteration(**record) for record in values["history"]))
+    return estimator
 
 
-def _read(path: Path) -> tuple[dict[str, str], Tensors]:
-    try:
-        with safe_open(path, framework="pt") as file:
-            return file.metadata() or {}, {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (SafetensorError, OSError, ValueError) as error:
+def _is_saved(name: str, value: object) -> bool:
+    """Is this parameter part of the model? A seed is; a generator, which has moved on since, is not."""
+    if name == "random_state":
+        return isinstance(value, (int, np.integer))
+    return name not in _NOT_SAVED
+
+
+def _take_network(parameters: Values, network: nn.Module | None) -> Values:
+    """The parameter ``network``: files hold weights, never code, so a user's module comes back from the user."""
+    described = parameters.get("network")
+    if described is None and network is not None:
+        raise ModelFileError("the file holds no network of your own; call load(path) without network")
+    if described is None:
+        return {}
+    if network is None:
         raise ModelFileError(
-            f"{path} is not a readable model file (damaged, truncated or of another kind): {error}"
-        ) from error
+            f"the file holds the weights of a {described['module']} but not its code; build that module again and call "
+            "load(path, network=module)"
+        )
+    return {"network": network}
 
 
-def _checksum(tensors: Tensors, body: str) -> str:
-    """SHA-256 over the header text and every tensor's name, type, shape and bytes."""
-    digest = hashlib.sha256(body.encode())
-    for name in sorted(tensors):
-        tensor = tensors[name].contiguous()
-        digest.update(f"{name}:{tensor.dtype}:{tuple(tensor.shape)}".encode())
-        digest.update(tensor.numpy().tobytes())
-    return digest.hexdigest()
+def _to_json(value: Any) -> Any:
+    """A parameter as JSON: kernels by name and numbers, arrays and frames as lists."""
+    if isinstance(value, Kernel):
+        return value.describe()
+    if isinstance(value, nn.Module):
+        return {"module": type(value).__name__}
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(item, (int, str)) for item in value):
+        return list(value)  # widths of layers stay whole numbers, names stay names
+    return np.asarray(value, dtype=np.float64).tolist()
+
+
+def _revive(value: Any) -> Any:
+    if isinstance(value, dict) and "kernel" in value:
+        return kernel_from_description(value)
+    return value

@@ -2,49 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from certgp.checks import check_choice as check_choice
-from certgp.checks import check_count as check_count
-from certgp.checks import check_flag as check_flag
-from certgp.checks import check_fraction as check_fraction
-from certgp.checks import check_positive, check_positives
-from certgp.checks import numbers as numbers
-from certgp.checks import one_number as one_number
-from certgp.data import Rows, Standardiser, Summary, as_rows
+from certgp.data import Rows, Summary, as_rows
 from certgp.data.rows import is_frame
-from certgp.data.summary import DISTINCT_LIMIT, checked_chunks
+from certgp.data.summary import checked_chunks
 from certgp.engines import Engine, LocalEngine
-from certgp.errors import ConstantDataWarning, ExtrapolationWarning, InvalidInputError, RankWarning, warn_user
-from certgp.features.transformers import check_rank
-from certgp.kernels import Kernel, kernel_from_name
+from certgp.errors import ConstantDataWarning, ExtrapolationWarning, InvalidInputError, warn_user
 
-OBJECTIVES = ("marginal", "elbo")
-VARIANCES = ("dtc", "lowrank")
-DTYPES = {"float64": torch.float64, "float32": torch.float32, "mixed": torch.float64}  # of passes over all rows
-_DEFAULT_NOISE_RATIO = 0.1
 _FLOATS = [np.float64, np.float32]
-
-
-def check_minorising(name: str, value: object, wanted: str, choices: Sequence[str], model: str) -> str:
-    """A choice that needs Phi Phi' <= K is refused for maps that do not prove it."""
-    if check_choice(name, value, choices) == wanted:
-        raise InvalidInputError(
-            f"{name}={wanted!r} needs features below the kernel (Phi Phi' <= K), which {model} does not have; "
-            f"use {name}={next(c for c in choices if c != wanted)!r}"
-        )
-    return str(value)
 
 
 def check_engine(engine: object) -> Engine:
@@ -56,7 +30,7 @@ def check_engine(engine: object) -> Engine:
     return engine  # type: ignore[return-value]
 
 
-def generator(random_state: Any) -> np.random.Generator:
+def new_generator(random_state: Any) -> np.random.Generator:
     """A NumPy generator from what scikit-learn calls a random state."""
     return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
@@ -104,7 +78,7 @@ def _check_structure(estimator: BaseEstimator, X: Any, reset: bool, least_rows: 
 _MARGIN = 0.1  # of the range of a column, on either side
 
 
-def check_inputs(rows: Rows, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
+def check_inputs(rows: Rows, lower: NDArray[np.float64], upper: NDArray[np.float64], returns_to_prior: bool) -> None:
     """One pass over rows to predict: refuse NaN and infinity, count the rows that lie well outside the range
     [lower, upper] of the training inputs, and say where.
 
@@ -118,7 +92,7 @@ def check_inputs(rows: Rows, lower: NDArray[np.float64], upper: NDArray[np.float
         columns |= outside.any(axis=0)
     if count:
         names = [label for label, holds in zip(rows.labels, columns, strict=True) if holds]
-        warn_user(ExtrapolationWarning.of(count, rows.n_rows, names))
+        warn_user(ExtrapolationWarning.of(count, rows.n_rows, names, returns_to_prior))
 
 
 def warn_about_constants(summary: Summary, centred: bool) -> None:
@@ -136,74 +110,12 @@ def warn_about_constants(summary: Summary, centred: bool) -> None:
         warn_user(f"the target y does not vary{promise}", ConstantDataWarning)
 
 
-def capped_rank(rank: object, distinct_rows: int, cap: bool, multiple: int = 1) -> int:
-    """The rank asked for, or the number of distinct rows where that is smaller, as a multiple of ``multiple``."""
-    wanted = check_rank(rank)
-    if wanted < multiple:
-        raise InvalidInputError(
-            f"rank must be at least {multiple} for features that come in groups of {multiple}, found {wanted}"
-        )
-    capped = cap and distinct_rows < min(wanted, DISTINCT_LIMIT)
-    usable = max(multiple, (distinct_rows if capped else wanted) // multiple * multiple)
-    if capped:
-        warn_user(
-            f"rank={wanted} is more than the {distinct_rows} distinct row(s) of X; rank {usable} is used", RankWarning
-        )
-    return usable
-
-
-@dataclass(frozen=True)
-class StartingValues:
-    """Kernel and noise at which a fit starts, in standardised units."""
-
-    kernel: Kernel
-    noise_variance: float
-
-
-class HasStartingValues(Protocol):
-    """The parameters of an estimator that say where its fit starts."""
-
-    kernel: Any
-    length_scale: Any
-    signal_variance: float | None
-    noise_variance: float | None
-
-
-def starting_values(
-    given: HasStartingValues,
-    standardiser: Standardiser,
-    default_length_scale: float,
-    projected_dimension: int | None = None,
-) -> StartingValues:
-    """Translate what the user gave, in the units of the data, into standardised units; fill in what is missing.
-
-    With a projection the kernel works on standardised coordinates of its own, so length-scales are taken as they are.
-    """
-    kernel = given.kernel
-    if not isinstance(kernel, (str, Kernel)):
-        raise InvalidInputError(f"kernel must be a name or a kernel object, found {kernel!r}")
-    family = kernel_from_name(kernel) if isinstance(kernel, str) else type(kernel)
-    length_scale, signal_variance = given.length_scale, given.signal_variance
-    if isinstance(kernel, Kernel):
-        length_scale = kernel.length_scale.detach().numpy() if length_scale is None else length_scale
-        signal_variance = float(kernel.signal_variance) if signal_variance is None else signal_variance
-    d = len(standardiser.x_scale) if projected_dimension is None else projected_dimension
-    units = standardiser.x_scale if projected_dimension is None else np.ones(d)
-    scales = (
-        np.full(d, default_length_scale)
-        if length_scale is None
-        else per_dimension("length_scale", length_scale, d) / units
-    )
-    y_variance = standardiser.y_scale**2
-    signal = 1.0 if signal_variance is None else check_positive("signal_variance", signal_variance) / y_variance
-    noise = (
-        _DEFAULT_NOISE_RATIO
-        if given.noise_variance is None
-        else check_positive("noise_variance", given.noise_variance) / y_variance
-    )
-    return StartingValues(family(scales, signal), noise)
-
-
-def per_dimension(name: str, value: Any, dimension: int) -> NDArray[np.float64]:
-    """Positive numbers, one per kernel dimension; a single one serves all."""
-    return check_positives(name, value, dimension, f"the kernel works in {dimension} dimension(s)")
+def check_row_pair(rows: object) -> tuple[Any, Any]:
+    """The training rows that ``certify(rows=...)`` takes: a pair (X, y), or rows that hold their target."""
+    if isinstance(rows, Rows):
+        return rows, None
+    if not isinstance(rows, (tuple, list)) or len(rows) != 2:
+        shape = getattr(rows, "shape", None)
+        found = type(rows).__name__ + ("" if shape is None else f" of shape {tuple(shape)}")
+        raise InvalidInputError(f"rows must be the pair (X, y) of the training rows, found {found}")
+    return rows[0], rows[1]

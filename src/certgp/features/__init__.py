@@ -1,6 +1,9 @@
 """Feature maps phi with phi(x)'phi(x') close to k(x, x'): Mercer, Fourier, Nystrom."""
 
-from certgp.features.base import FeatureMap
+from importlib import import_module
+from typing import Any
+
+from certgp.features.base import FeatureMap, build_features
 from certgp.features.data_mercer import data_mercer_map, mean_gap
 from certgp.features.fourier import FourierMap
 from certgp.features.index_sets import box_indices, eigenvalue_tail, optimal_indices, total_degree_indices
@@ -8,7 +11,6 @@ from certgp.features.inducing import greedy_inducing_points, kmeans_inducing_poi
 from certgp.features.mercer import MercerMap
 from certgp.features.nystrom import NystromMap
 from certgp.features.residual import ResidualMap, residual_points
-from certgp.features.transformers import FourierFeatures, MercerFeatures, NystromFeatures
 
 __all__ = [
     "FeatureMap",
@@ -20,6 +22,7 @@ __all__ = [
     "NystromMap",
     "ResidualMap",
     "box_indices",
+    "build_features",
     "data_mercer_map",
     "eigenvalue_tail",
     "greedy_inducing_points",
@@ -29,3 +32,11 @@ __all__ = [
     "residual_points",
     "total_degree_indices",
 ]
+_TRANSFORMERS = ("FourierFeatures", "MercerFeatures", "NystromFeatures")
+
+
+def __getattr__(name: str) -> Any:
+    """The scikit-learn transformers live among the estimators and are looked up there when they are asked for."""
+    if name not in _TRANSFORMERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("certgp.estimators.feature_transformers"), name)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from certgp.kernels import Kernel
+from certgp.kernels import Kernel, KernelParameters, kernel_from_description, kernel_from_name
+from certgp.kernels.parameters import Bounds
+from certgp.methods import find_registered, registered_name
 
-Bounds = tuple[float, float]
-LOG_SCALE_BOUNDS: Bounds = (-7.0, 9.0)  # e^-7 .. e^9 in units of the standardised inputs
+FEATURE_MAPS: dict[str, type[FeatureMap]] = {}
 
 
 class FeatureMap(nn.Module, ABC):
@@ -21,14 +24,17 @@ class FeatureMap(nn.Module, ABC):
     is applied once to the statistics (A -> M' A M). Only Nystrom mixes; for the others the basis is the feature map.
     """
 
-    minorises: ClassVar[bool]  # is Phi Phi' <= K proven for every X?
+    dominated: ClassVar[bool]  # is Phi Phi' <= K proven for every X?
+    chooses_indices: ClassVar[bool] = False  # can its index set be chosen anew?
     group: ClassVar[int] = 1  # features come in groups of this size
 
     def __init__(self, kernel: Kernel, dimension: int) -> None:
         super().__init__()
-        self.kernel_family = type(kernel)
-        scales = kernel.length_scale.detach().to(torch.float64).expand(dimension)
-        self.log_length_scale = nn.Parameter(scales.log().clone())
+        self.dimension = dimension  # d
+        self._kernel_parameters = KernelParameters(kernel, dimension, self)
+
+    def __init_subclass__(cls) -> None:
+        FEATURE_MAPS[registered_name(cls)] = cls
 
     @property
     @abstractmethod
@@ -43,19 +49,52 @@ class FeatureMap(nn.Module, ABC):
         """M (r, r) with Phi = basis(X) M, or None for the identity."""
         return None
 
-    def mixed(self, raw: Tensor) -> Tensor:
+    def mix(self, raw: Tensor) -> Tensor:
         """Phi (n, r) of the raw features (n, r) of some rows."""
         mixing = self.mixing()
         return raw if mixing is None else raw @ mixing.to(raw.dtype)
 
     def forward(self, X: Tensor) -> Tensor:
         """Phi (n, r) of X (n, d)."""
-        return self.mixed(self.basis(X))
+        return self.mix(self.basis(X))
+
+    # -------------------- the kernel
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel at unit signal variance and the current length-scales; carries gradients."""
-        return self.kernel_family(self.log_length_scale.exp())
+        """The kernel at unit signal variance and the current parameters; carries gradients."""
+        return self._kernel_parameters.kernel(self)
+
+    def fixed_kernel(self) -> Kernel:
+        """The same without gradients."""
+        return self._kernel_parameters.kernel(self, detached=True)
+
+    def lengths(self) -> list[nn.Parameter]:
+        """The logarithms of all lengths of the kernel: what a change of the inputs' scale would shift."""
+        return self._kernel_parameters.lengths(self)
+
+    def parameter_bounds(self) -> dict[str, Bounds]:
+        """Box of each parameter by name; a parameter that is not named is free."""
+        return self._kernel_parameters.bounds()
+
+    # -------------------- capabilities
+
+    @property
+    def approximates_kernel(self) -> bool:
+        """Does Phi Phi' approximate the kernel matrix, so that there is an exact GP to compare with?"""
+        return True
+
+    @property
+    def decays(self) -> bool:
+        """Do the features vanish far outside the data?"""
+        return False
+
+    def choose_indices(self, rank: int) -> None:
+        """Choose the index set of ``rank`` features anew for the current parameters; a map without one stays as it is.
+
+        Between two calls the set is frozen: the objective is smooth inside an optimiser run and may step when the set
+        changes.
+        """
 
     @abstractmethod
     def leading(self, rank: int) -> FeatureMap:
@@ -71,6 +110,38 @@ class FeatureMap(nn.Module, ABC):
         """
         return 0.0
 
-    def parameter_bounds(self) -> dict[str, Bounds]:
-        """Box of each parameter by name; a parameter that is not named is free."""
-        return {"log_length_scale": LOG_SCALE_BOUNDS}
+    # -------------------- files
+
+    def describe(self) -> dict[str, Any]:
+        """Registered name, kernel, size and settings as JSON-able values, for ``build_features``."""
+        size = {"dimension": self.dimension, "rank": self.rank}
+        return {"kind": registered_name(type(self)), "kernel": self.fixed_kernel().describe()} | size | self.settings()
+
+    def settings(self) -> dict[str, Any]:
+        """What ``rebuilt`` needs to know beside kernel, size and the tensors of the state, as JSON-able values."""
+        return {}
+
+    @classmethod
+    def rebuilt(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> FeatureMap:
+        """The map of a description with room for these tensors, which are loaded into it afterwards.
+
+        Unless a map says otherwise, its constructor is given what it names: the kernel, settings, ``dimension``,
+        ``rank``, tensors of the state.
+        """
+        known = {**tensors, **settings, "kernel": kernel}
+        return cls(**{name: known[name] for name in signature(cls).parameters if name in known})
+
+
+def build_features(description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> FeatureMap:
+    """The map that ``FeatureMap.describe`` described, with the tensors of its ``state_dict``.
+
+    Files of format 2 name the kernel alone, one of the families that have length-scales and nothing else.
+    """
+    kernel = description["kernel"]
+    if isinstance(kernel, str):
+        known: Kernel = kernel_from_name(kernel)(tensors["log_length_scale"].exp())
+    else:
+        known = kernel_from_description(kernel)
+    features = find_registered(description["kind"], FEATURE_MAPS, "feature map").rebuilt(known, description, tensors)
+    features.load_state_dict(dict(tensors))
+    return features

@@ -34,12 +34,12 @@ def mean_gap(features: FeatureMap, inputs: Tensor, trim: float = 0.0) -> float:
 
 
 @torch.no_grad()
-def tuned_input_scale(kernel: Kernel, inputs: Tensor, rank: int, trim: float = 0.0) -> Tensor:
+def tune_input_scale(kernel: Kernel, inputs: Tensor, rank: int, trim: float = 0.0) -> Tensor:
     """Input scales (d,) that lower the trace gap of ``rank`` eigenfunctions on these inputs (n, d), but for a share
     ``trim`` of far-out rows.
 
-    One common factor of the standard deviations, on a grid of seven and then on a finer one; a factor per dimension
-    gained little more (docs/guarantees.md).
+    One common factor of the standard deviations, on a grid of seven and then on a finer one. Why not one per dimension:
+    docs/decisions/0020.
     """
     spread = inputs.std(0, correction=0)
     spread = torch.where(spread > 0, spread, 1.0)
@@ -68,14 +68,14 @@ def pick_by_column_norm(features: MercerMap, inputs: Tensor, rank: int) -> None:
 
 def data_mercer_map(kernel: Kernel, inputs: Tensor, rank: int, input_scale: Tensor | None = None) -> MercerMap:
     """Mercer features centred, scaled and chosen for these inputs (n, d); ``input_scale`` may be tuned beforehand."""
-    scale = tuned_input_scale(kernel, inputs, rank) if input_scale is None else input_scale
+    scale = tune_input_scale(kernel, inputs, rank) if input_scale is None else input_scale
     features = MercerMap(kernel, scale, rank, centre=inputs.mean(0))
     pick_by_column_norm(features, inputs, rank)
     return features
 
 
 def principal_directions_of(gram: Tensor, rank: int) -> Tensor:
-    """V (m, r), the leading eigenvectors of Phi'Phi (m, m): Phi V V' Phi' <= Phi Phi' <= K stays below the kernel.
+    """V (m, r), the leading eigenvectors of Phi'Phi (m, m): Phi V V' Phi' <= Phi Phi' <= K is still dominated.
 
     ``Statistics.mixed(V)`` are the statistics of these r features, the best r that the pool of m can give these rows.
     """

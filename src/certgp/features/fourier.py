@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -18,14 +19,16 @@ class FourierMap(FeatureMap):
 
     The design (omega, a^2) is a quadrature of the spectral law at unit length-scale: sum_i a_i^2 cos(omega_i't) has
     the kernel's correlation at t as its mean. It is drawn once; learning the length-scales moves the frequencies omega
-    / l with it. Phi Phi' is neither below nor above K, so the map does not minorise.
+    / l with it. Phi Phi' is not dominated by K, nor K by Phi Phi'. Frequencies that are learned on their own belong to
+    no kernel any more.
     """
 
-    minorises: ClassVar[bool] = False
+    dominated: ClassVar[bool] = False
     group: ClassVar[int] = 2
     amplitudes: Tensor
 
     def __init__(self, kernel: Kernel, design: SpectralDesign, *, learn_frequencies: bool = False) -> None:
+        kernel.check_spectral_law()
         super().__init__(kernel, design.frequencies.shape[1])
         if bool((design.weights < 0).any()):
             raise InvalidInputError("the weights of a spectral design must not be negative")
@@ -41,8 +44,7 @@ class FourierMap(FeatureMap):
         pairs, factor = rank // 2, self.rank // 2 / (rank // 2)
         weights = factor * self.amplitudes.square()[:pairs]
         design = SpectralDesign(self.frequencies.detach()[:pairs], weights)
-        kernel = self.kernel_family(self.log_length_scale.detach().exp())
-        return FourierMap(kernel, design, learn_frequencies=self.learns_frequencies)
+        return FourierMap(self.fixed_kernel(), design, learn_frequencies=self.learns_frequencies)
 
     def leading_columns(self, rank: int) -> tuple[Tensor, float]:
         """k of m cos/sin pairs carry m / k times larger weights."""
@@ -50,10 +52,22 @@ class FourierMap(FeatureMap):
         return torch.cat([pairs, all_pairs + pairs]), all_pairs / len(pairs)
 
     def basis(self, X: Tensor) -> Tensor:
-        scaled = (self.frequencies / self.log_length_scale.exp()).to(X.dtype)
+        scaled = (self.frequencies / self.kernel.values["length_scale"]).to(X.dtype)
         angle = scaled @ X.mT  # feature-major (m, n): long contiguous rows for cos and sin
         waves: Tensor = _Waves.apply(angle, self.amplitudes.to(X.dtype))  # type: ignore[no-untyped-call]
         return waves.mT
+
+    @property
+    def approximates_kernel(self) -> bool:
+        return not self.learns_frequencies
+
+    def settings(self) -> dict[str, Any]:
+        return {"learns_frequencies": self.learns_frequencies}
+
+    @classmethod
+    def rebuilt(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> FourierMap:
+        design = SpectralDesign(tensors["frequencies"], tensors["amplitudes"].square())
+        return FourierMap(kernel, design, learn_frequencies=settings["learns_frequencies"])
 
 
 class _Waves(torch.autograd.Function):

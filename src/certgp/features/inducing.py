@@ -30,7 +30,7 @@ def greedy_inducing_points(kernel: Kernel, X: Tensor, rank: int, tolerance: floa
     points.
     """
     unit = kernel.with_signal_variance(1.0)
-    residual = torch.ones(X.shape[0], dtype=torch.float64)
+    residual = unit.diagonal(X)
     columns = torch.empty((rank, X.shape[0]), dtype=torch.float64)
     chosen: list[int] = []
     for step in range(rank):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from certgp.errors import InvalidInputError
-from certgp.features.base import LOG_SCALE_BOUNDS, Bounds, FeatureMap
+from certgp.features.base import FeatureMap
 from certgp.features.index_sets import (
     IndexSet,
     box_indices,
@@ -19,7 +20,7 @@ from certgp.features.index_sets import (
     total_degree_indices,
 )
 from certgp.kernels import Kernel, MercerExpansion
-from certgp.kernels.base import positive
+from certgp.kernels.parameters import Bounds, as_positive
 from certgp.kernels.products import ProductPlan
 
 INDEX_SETS = ("optimal", "total_degree", "box")
@@ -30,11 +31,12 @@ class MercerMap(FeatureMap):
     1, 2]
 
     Dropping terms of sum_k phi_k phi_k' = K leaves K - Phi Phi' >= 0 for *every* X, index set, centre and input scale:
-    the map minorises the kernel. The input scale s_j (the standard deviation of the measure under which the functions
-    are orthonormal) only decides how fast the expansion converges, so it may be tuned freely.
+    the map is dominated by the kernel. The input scale s_j (the standard deviation of the measure under which the
+    functions are orthonormal) only decides how fast the expansion converges, so it may be tuned freely.
     """
 
-    minorises: ClassVar[bool] = True
+    dominated: ClassVar[bool] = True
+    chooses_indices: ClassVar[bool] = True
     centre: Tensor
     indices: Tensor
 
@@ -48,10 +50,10 @@ class MercerMap(FeatureMap):
         *,
         dimension: int | None = None,
     ) -> None:
-        scale = positive("input_scale", torch.as_tensor(input_scale, dtype=torch.float64))
-        d = dimension or max(scale.numel(), kernel.length_scale.numel())
+        scale = as_positive("input_scale", torch.as_tensor(input_scale, dtype=torch.float64))
+        expansion = kernel.mercer(scale)  # a kernel without one refuses here, with its reason
+        d = dimension or max(scale.numel(), expansion.length_scale.numel())
         super().__init__(kernel, d)
-        kernel.mercer(scale)  # a kernel without an expansion refuses here, with its reason
         self.log_input_scale = nn.Parameter(scale.expand(d).log().clone())
         self.register_buffer("centre", torch.zeros(d, dtype=torch.float64) if centre is None else centre)
         self.register_buffer("indices", torch.zeros((0, d), dtype=torch.int64))
@@ -69,12 +71,7 @@ class MercerMap(FeatureMap):
 
     @torch.no_grad()
     def choose_indices(self, rank: int) -> None:
-        """Choose the index set anew for the current parameters.
-
-        Between two calls the set is frozen: the objective is smooth inside an optimiser run and may step when the set
-        changes.
-        """
-        self.set_indices(_named_indices(self.index_set, self.expansion.ratio.numpy(), rank))
+        self.set_indices(_choose_named(self.index_set, self.expansion.ratio.numpy(), rank))
 
     def set_indices(self, indices: IndexSet) -> None:
         """Use this set of multi-indices (r, d)."""
@@ -92,16 +89,33 @@ class MercerMap(FeatureMap):
         return self.expansion.weighted_functions(X - self.centre.to(X.dtype), self._plan).mT
 
     def leading(self, rank: int) -> MercerMap:
-        kernel, scale = self.kernel_family(self.log_length_scale.detach().exp()), self.log_input_scale.detach().exp()
-        part = MercerMap(kernel, scale, 1, self.index_set, self.centre)
+        scale = self.log_input_scale.detach().exp()
+        part = MercerMap(self.fixed_kernel(), scale, 1, self.index_set, self.centre)
         part.set_indices(self.indices[:rank].numpy())
         return part
 
     def parameter_bounds(self) -> dict[str, Bounds]:
-        return {"log_length_scale": LOG_SCALE_BOUNDS, "log_input_scale": (-3.0, 3.0)}
+        return super().parameter_bounds() | {"log_input_scale": (-3.0, 3.0)}
+
+    @property
+    def decays(self) -> bool:
+        return True
+
+    def settings(self) -> dict[str, Any]:
+        return {"index_set": self.index_set}
+
+    @classmethod
+    def rebuilt(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> MercerMap:
+        return MercerMap(kernel, tensors["log_input_scale"].exp(), 1, settings["index_set"])
+
+    def _load_from_state_dict(self, state_dict: Mapping[str, Tensor], prefix: str, *rest: Any) -> None:
+        """A state brings its own index set, of whatever size."""
+        if f"{prefix}indices" in state_dict:
+            self.set_indices(state_dict[f"{prefix}indices"].numpy())
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
-def _named_indices(index_set: str, ratios: NDArray[np.float64], rank: int) -> IndexSet:
+def _choose_named(index_set: str, ratios: NDArray[np.float64], rank: int) -> IndexSet:
     if index_set == "optimal":
         return optimal_indices(ratios, rank)
     if index_set == "total_degree":

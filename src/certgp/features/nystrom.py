@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -18,11 +18,11 @@ DEFAULT_JITTER = 1e-6
 class NystromMap(FeatureMap):
     r"""Phi = K_xz L'^-1 with L L' = K_zz + jitter I, for inducing points Z (r, d).
 
-    Phi Phi' = K_xz (K_zz + jitter I)^-1 K_zx <= K_xz K_zz^+ K_zx <= K: the jitter belongs to the definition and keeps
-    the map below the kernel, so it minorises for every Z and every jitter >= 0.
+    Phi Phi' = K_xz (K_zz + jitter I)^-1 K_zx <= K_xz K_zz^+ K_zx <= K: the jitter belongs to the definition, and the
+    map is dominated by the kernel for every Z and every jitter >= 0.
     """
 
-    minorises: ClassVar[bool] = True
+    dominated: ClassVar[bool] = True
 
     def __init__(
         self, kernel: Kernel, inducing_points: Tensor, *, jitter: float = DEFAULT_JITTER, learn_inducing: bool = True
@@ -41,8 +41,11 @@ class NystromMap(FeatureMap):
         return self.kernel.unit(X, self.inducing_points.to(X.dtype))
 
     def leading(self, rank: int) -> NystromMap:
-        kernel = self.kernel_family(self.log_length_scale.detach().exp())
-        return NystromMap(kernel, self.inducing_points.detach()[:rank], jitter=self.jitter)
+        return NystromMap(self.fixed_kernel(), self.inducing_points.detach()[:rank], jitter=self.jitter)
+
+    @property
+    def decays(self) -> bool:
+        return len(self.fixed_kernel().decaying_columns(self.dimension)) == self.dimension
 
     def prior(self) -> Tensor:
         """K_zz + jitter I (r, r) at unit signal variance."""
@@ -63,6 +66,9 @@ class NystromMap(FeatureMap):
         L = self._factor()
         return solve_lower(L, eye_like(L)).mT
 
-    def mixed(self, raw: Tensor) -> Tensor:
+    def mix(self, raw: Tensor) -> Tensor:
         """Phi (n, r) by one triangular solve, which is more accurate than the product with an explicit inverse."""
         return solve_lower(self._factor().to(raw.dtype), raw.mT).mT
+
+    def settings(self) -> dict[str, Any]:
+        return {"jitter": self.jitter}

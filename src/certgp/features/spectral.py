@@ -50,6 +50,7 @@ def spectral_design(
     sampling: str, kernel: Kernel, pairs: int, dimension: int, rng: np.random.Generator, data: DataSummary | None = None
 ) -> SpectralDesign:
     """Draw a design by name; ``leverage`` and ``modified`` look at the data."""
+    kernel.check_spectral_law()
     simple: dict[str, Callable[[], SpectralDesign]] = {
         "iid": lambda: iid_design(kernel, pairs, dimension, rng),
         "orthogonal": lambda: orthogonal_design(kernel, pairs, dimension, rng),
@@ -69,7 +70,7 @@ def spectral_design(
 
 def iid_design(kernel: Kernel, pairs: int, dimension: int, rng: np.random.Generator) -> SpectralDesign:
     """Independent draws from the spectral law."""
-    unit = type(kernel)(1.0)
+    unit = kernel.replace(length_scale=1.0, signal_variance=1.0)
     return _equal_weights(unit.spectral_sample(pairs, dimension, rng))
 
 
@@ -116,7 +117,7 @@ def leverage_design(
     X = data.scaled_inputs
     pool = widened_design(kernel, max(pool_factor * pairs, 2000), X.shape[1], rng)
     noise = max(data.noise_ratio, 1e-10) * X.shape[0] / data.n_rows
-    unit = type(kernel)(1.0)
+    unit = kernel.replace(length_scale=1.0, signal_variance=1.0)
     K = unit(X, X)
     L = cholesky(K + noise * eye_like(K), "K + s2 I of the leverage subsample (raise noise_variance)")
     angle = X @ pool.frequencies.mT
@@ -148,7 +149,7 @@ def modified_design(kernel: Kernel, pairs: int, data: DataSummary, rng: np.rando
     half_width = 10.0 * math.sqrt(log_n)
     log_height = d * math.log(12.4 * max(radius, _MODIFIED_HEIGHT_CONSTANT * log_n**1.5))
     omega, log_density = sample_modified_density(pairs, d, half_width, log_height, log_n, rng)
-    log_weight = type(kernel)(1.0).spectral_log_density(omega) - log_density
+    log_weight = kernel.spectral_log_density(omega) - log_density
     return SpectralDesign(omega, log_weight.exp() / pairs)
 
 

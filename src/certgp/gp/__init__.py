@@ -8,11 +8,12 @@ from certgp.gp.mixture import MixtureProcess, mixture_log_density, mixture_momen
 from certgp.gp.model import LowRankModel
 from certgp.gp.posterior import LowRankPosterior
 from certgp.gp.process import Box, GaussianProcess, LowRankProcess
-from certgp.gp.profile import NoiseRatioBounds, Profile, profile_evidence
+from certgp.gp.profile import NOISE_RATIO_BOUNDS, Profile, profile_evidence
 from certgp.gp.selection import greedy_selection
 from certgp.gp.statistics import Statistics, feature_cotangent
 
 __all__ = [
+    "NOISE_RATIO_BOUNDS",
     "BasisPool",
     "Box",
     "EvidenceGradient",
@@ -22,7 +23,6 @@ __all__ = [
     "LowRankPosterior",
     "LowRankProcess",
     "MixtureProcess",
-    "NoiseRatioBounds",
     "Profile",
     "Statistics",
     "elbo",

@@ -1,7 +1,7 @@
 """Log evidence of a low-rank GP, its lower and upper bounds on the exact one, and its gradient: functions of
 Statistics alone.
 
-Statistics here belong to features that carry the signal variance (``Statistics.scaled``), so K_ii = sf2.
+Statistics here belong to features that carry the signal variance (``Statistics.scaled``).
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ def log_evidence(stats: Statistics, noise_variance: float) -> float:
 
 
 def elbo(stats: Statistics, gap: float, noise_variance: float) -> float:
-    """Variational lower bound log_evidence - Tr(K - Phi Phi') / (2 s2) <= log p(y), for maps that minorise and lose at
-    most ``gap`` of the trace.  [Titsias 2009]
+    """Variational lower bound log_evidence - Tr(K - Phi Phi') / (2 s2) <= log p(y), for maps that are dominated by the
+    kernel and lose at most ``gap`` of the trace.  [Titsias 2009]
     """
     return log_evidence(stats, noise_variance) - gap / (2.0 * noise_variance)
 
 
 def log_evidence_upper_bound(stats: Statistics, gap: float, noise_variance: float) -> float:
-    r"""Upper bound on the exact log p(y) for maps that minorise and lose at most ``gap`` of the trace.  [Titsias 2014;
-    theory 7.6]
+    r"""Upper bound on the exact log p(y) for maps that are dominated by the kernel and lose at most ``gap`` of the
+    trace.  [Titsias 2014; theory 7.6]
 
     -1/2 log|Q + s2 I| - 1/2 y'(Q + (s2 + tau) I)^-1 y - N/2 log 2 pi,   Q = Phi Phi',  tau = Tr(K - Q) >= |K - Q|
     """
     return _gaussian_log_density(stats, noise_variance, quadratic_noise=noise_variance + gap)
 
 
-def trace_gap(stats: Statistics, signal_variance: float) -> float:
-    """tau = Tr(K - Phi Phi') = N sf2 - Tr A: what the truncation lost of the prior variance; below zero by rounding."""
-    return stats.n * signal_variance - float(stats.A.diagonal().sum())
+def trace_gap(stats: Statistics) -> float:
+    """tau = Tr(K - Phi Phi') = Tr K - Tr A: what the truncation lost of the prior variance; below zero by rounding."""
+    return stats.kernel_trace - float(stats.A.diagonal().sum())
 
 
 def _gaussian_log_density(stats: Statistics, log_det_noise: float, quadratic_noise: float) -> float:
@@ -70,6 +70,7 @@ class EvidenceGradient:
     value: float
     by_gram: Tensor  # dL/dA (r, r), symmetric
     by_projection: Tensor  # dL/db (r,)
+    by_trace: float  # dL/d Tr K
     by_log_signal: float
     by_log_noise: float
 
@@ -81,8 +82,8 @@ def evidence_gradient(
 
     With g = s2 / sf2, C = A + g I, w = C^-1 b on unit-variance statistics:
 
-        L = 1/2 [ (y'y - b'w) / s2 + log|C| + (N - r) log g + N log sf2 + N log 2 pi  {+ (N - Tr A) / g} ]
-        dL/dA = 1/2 (C^-1 + w w' / s2  {- I / g}),    dL/db = -w / s2
+        L = 1/2 [ (y'y - b'w) / s2 + log|C| + (N - r) log g + N log sf2 + N log 2 pi  {+ (Tr K - Tr A) / g} ]
+        dL/dA = 1/2 (C^-1 + w w' / s2  {- I / g}),    dL/db = -w / s2,    dL/d Tr K = {1 / (2 g)}
     """
     n, r, sf2, s2 = unit_stats.n, unit_stats.rank, signal_variance, noise_variance
     g = s2 / sf2
@@ -91,7 +92,7 @@ def evidence_gradient(
     w = solve_lower_transposed(L, half)
     inverse = torch.cholesky_inverse(L)
     misfit = (unit_stats.yty - float(half @ half)) / s2
-    gap = n - float(unit_stats.A.diagonal().sum()) if objective == "elbo" else 0.0
+    gap = trace_gap(unit_stats) if objective == "elbo" else 0.0
     log_det = float(log_det_from_cholesky(L)) + (n - r) * math.log(g) + n * math.log(sf2)
     by_gram = 0.5 * (inverse + torch.outer(w, w) / s2)
     if objective == "elbo":
@@ -100,4 +101,5 @@ def evidence_gradient(
     by_log_noise = by_log_ratio - 0.5 * misfit  # misfit ~ 1 / s2 at fixed g / sf2
     by_log_signal = 0.5 * n - by_log_ratio
     value = 0.5 * (misfit + log_det + n * math.log(2.0 * math.pi) + gap / g)
-    return EvidenceGradient(value, by_gram, -w / s2, by_log_signal, by_log_noise)
+    by_trace = 0.5 / g if objective == "elbo" else 0.0
+    return EvidenceGradient(value, by_gram, -w / s2, by_trace, by_log_signal, by_log_noise)

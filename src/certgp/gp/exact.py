@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from certgp.errors import InvalidInputError
 from certgp.gp.process import GaussianProcess, check_dense, sample_centred
 from certgp.kernels import Kernel
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower, solve_lower_transposed
 
 EXACT_REMEDY = "K + s2 I (raise noise_variance)"
+_DENSE_COPIES = 5  # matrices of N x N alive during one evaluation
 
 
 def exact_log_evidence(K: Tensor, y: Tensor, noise_variance: float) -> float:
@@ -49,8 +53,11 @@ def profile_exact_evidence(correlation: Tensor, y: Tensor, noise_ratio: float) -
 class ExactProcess(GaussianProcess):
     """GP conditioned on all rows: mean k*'S^-1 y, variance k** - |L^-1 k*|^2 with S = K + s2 I = L L'."""
 
+    holds_rows: ClassVar[bool] = True
+    returns_to_prior: ClassVar[bool] = True
+
     def __init__(self, kernel: Kernel, X: Tensor, y: Tensor, noise_variance: float) -> None:
-        self.kernel = kernel
+        self._kernel = kernel
         self.X = X
         self.y = y
         self.signal_variance = float(kernel.signal_variance)
@@ -60,11 +67,21 @@ class ExactProcess(GaussianProcess):
         self.half = solve_lower(self.factor, y)
         self.weights = solve_lower_transposed(self.factor, self.half)
 
+    @property
+    def kernel(self) -> Kernel:
+        return self._kernel
+
+    @property
+    def rank(self) -> int:
+        return self.n_rows
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.y.shape[0])
+
     def log_evidence(self) -> float:
-        """log p(y) of the rows conditioned on."""
-        n = self.y.shape[0]
         log_det = log_det_from_cholesky(self.factor)
-        return -0.5 * float(self.half @ self.half + log_det + n * math.log(2.0 * math.pi))
+        return -0.5 * float(self.half @ self.half + log_det + self.n_rows * math.log(2.0 * math.pi))
 
     @torch.no_grad()
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -84,3 +101,21 @@ class ExactProcess(GaussianProcess):
         check_dense(X.shape[0], "Draw at fewer rows.")
         mean, _ = self.moments(X)
         return mean[:, None] + sample_centred(self.covariance(X), count, generator)
+
+    def updated(self, X: Tensor, y: Tensor) -> ExactProcess:
+        """The same GP conditioned on further rows X (n, d), y (n,)."""
+        check_exact_memory(len(self.y) + len(y))
+        extended = ExactProcess(self.kernel, torch.cat([self.X, X]), torch.cat([self.y, y]), self.noise_variance)
+        extended.box, extended.noise_scale = self.box, self.noise_scale
+        return extended
+
+
+def check_exact_memory(n: int) -> None:
+    """Refuse an exact GP on n rows before the machine starts to swap."""
+    needed = _DENSE_COPIES * 8 * n * n
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > 0.8 * available:
+        raise InvalidInputError(
+            f"an exact GP on {n} rows needs about {needed / 2**30:.0f} GiB of memory and this machine has "
+            f"{available / 2**30:.0f} GiB; use MercerGP, SparseGP or FourierGP, or fewer rows"
+        )

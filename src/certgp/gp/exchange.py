@@ -70,7 +70,7 @@ class BasisPool:
         what = "a block of the pool of basis functions"
         return cholesky(_block(self.K, chosen), what), cholesky(_block(self.T, chosen), what)
 
-    def exchanged(self, chosen: NDArray[np.int64], least_gain: float, most: int) -> NDArray[np.int64]:
+    def exchange(self, chosen: NDArray[np.int64], least_gain: float, most: int) -> NDArray[np.int64]:
         """The set after at most ``most`` exchanges, each of the function that is missed least for the one that gains
         most, as long as the objective rises by more than ``least_gain``.
         """

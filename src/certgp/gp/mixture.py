@@ -16,6 +16,7 @@ from torch import Tensor
 
 from certgp.gp.calibration import gaussian_log_density
 from certgp.gp.process import GaussianProcess
+from certgp.kernels import Kernel
 
 Array = NDArray[np.float64]
 _BISECTIONS = 60  # halve the bracket to the last digit of float64
@@ -62,6 +63,23 @@ class MixtureProcess(GaussianProcess):
     def members(self) -> tuple[GaussianProcess, ...]:
         return self._members
 
+    @property
+    def kernel(self) -> Kernel:
+        """That of the first member; each has its own."""
+        return self._members[0].kernel
+
+    @property
+    def rank(self) -> int:
+        return self._members[0].rank
+
+    @property
+    def n_rows(self) -> int:
+        return self._members[0].n_rows
+
+    def log_evidence(self) -> float:
+        """The mean over the members."""
+        return float(np.mean([member.log_evidence() for member in self._members]))
+
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         means, variances = zip(*(member.moments(X) for member in self._members), strict=True)
         mean, variance = mixture_moments(torch.stack(means).numpy(), torch.stack(variances).numpy())
@@ -76,17 +94,17 @@ class MixtureProcess(GaussianProcess):
     def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
         shares = self._shares(count, generator)
         draws = [member.sample(X, n, generator) for member, n in zip(self._members, shares, strict=True) if n]
-        return self._shuffled(draws, generator)
+        return self._shuffle(draws, generator)
 
     def sample_observations(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
         shares = zip(self._members, self._shares(count, generator), strict=True)
-        return self._shuffled([member.sample_observations(X, n, generator) for member, n in shares if n], generator)
+        return self._shuffle([member.sample_observations(X, n, generator) for member, n in shares if n], generator)
 
     def _shares(self, count: int, generator: torch.Generator) -> list[int]:
         """How many of ``count`` draws each member gets."""
         picks = torch.randint(len(self._members), (count,), generator=generator)
         return [int(n) for n in torch.bincount(picks, minlength=len(self._members))]
 
-    def _shuffled(self, draws: list[Tensor], generator: torch.Generator) -> Tensor:
+    def _shuffle(self, draws: list[Tensor], generator: torch.Generator) -> Tensor:
         joined = torch.cat(draws, dim=1)
         return joined[:, torch.randperm(joined.shape[1], generator=generator)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from certgp.features import FeatureMap, MercerMap
+from certgp.features import FeatureMap
 from certgp.transforms import Transform
 
 
@@ -35,14 +35,17 @@ class LowRankModel(nn.Module):
         phi: Tensor = self.features(self.transform(X))
         return phi
 
+    def diagonal(self, X: Tensor) -> Tensor | None:
+        """The exact kernel k(g(x), g(x)) (n,) at unit signal variance; None where it is one everywhere."""
+        kernel = self.features.kernel
+        return None if kernel.constant_diagonal else kernel.diagonal(self.transform(X))
+
     def snapshot(self) -> dict[str, Tensor]:
         """A copy of all parameters and buffers, for ``restore``."""
         return {name: tensor.detach().clone() for name, tensor in self.state_dict().items()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Return to a snapshot, also one with another index set."""
-        if isinstance(self.features, MercerMap):
-            self.features.set_indices(state["features.indices"].numpy())
         self.load_state_dict(state)
 
     def correlation(self, X: Tensor, Z: Tensor) -> Tensor:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from certgp.errors import InvalidInputError
+from certgp.gp.evidence import log_evidence
 from certgp.gp.model import LowRankModel
 from certgp.gp.posterior import LowRankPosterior
 from certgp.gp.statistics import Statistics
+from certgp.kernels import Kernel
 
 DENSE_LIMIT = 20_000
 
@@ -35,6 +38,7 @@ class GaussianProcess(ABC):
     signal_variance: float
     noise_variance: float
     box: Box | None = None  # range of the training inputs, where it is known
+    holds_rows: ClassVar[bool] = False  # does it predict from the training rows themselves?
     noise_scale: float = 1.0  # new observations scatter with noise_scale * noise_variance (see ``gp.calibration``)
 
     @property
@@ -43,9 +47,33 @@ class GaussianProcess(ABC):
         return (self,)
 
     @property
+    def returns_to_prior(self) -> bool:
+        """Do predictions fall back towards the prior far outside the training inputs?"""
+        return all(member.returns_to_prior for member in self.members)
+
+    @property
     def predictive_noise(self) -> float:
         """Variance of a new observation around f."""
         return self.noise_scale * self.noise_variance
+
+    @property
+    @abstractmethod
+    def kernel(self) -> Kernel:
+        """The exact kernel with its signal variance, on transformed inputs."""
+
+    @property
+    @abstractmethod
+    def rank(self) -> int:
+        """Rank of the covariance of the rows conditioned on."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows conditioned on."""
+
+    @abstractmethod
+    def log_evidence(self) -> float:
+        """Log density of the targets conditioned on."""
 
     @abstractmethod
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -70,8 +98,8 @@ class LowRankProcess(GaussianProcess):
     r"""A low-rank GP conditioned on its statistics.
 
     ``variance="lowrank"`` is the paper's model, Var f = s2 phi'C^-1 phi. ``variance="dtc"`` adds what the truncation
-    lost of the prior, sf2 - |phi|^2 (jointly K - Phi Phi' >= 0): the variational predictive of sparse GPs, for maps
-    that minorise.
+    lost of the prior, k(x, x) - |phi|^2 (jointly K - Phi Phi' >= 0): the variational predictive of sparse GPs, for maps
+    that are dominated by the kernel.
     """
 
     def __init__(
@@ -83,6 +111,37 @@ class LowRankProcess(GaussianProcess):
         self.noise_variance = noise_variance
         self.variance_kind = variance
         self.posterior = LowRankPosterior.condition(statistics.scaled(signal_variance), noise_variance)
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.model.features.fixed_kernel().with_signal_variance(self.signal_variance)
+
+    @property
+    def returns_to_prior(self) -> bool:
+        return self.model.transform.returns_outliers or (
+            self.model.transform.keeps_coordinates and self.model.features.decays
+        )
+
+    @property
+    def rank(self) -> int:
+        return self.model.rank
+
+    @property
+    def n_rows(self) -> int:
+        return self.statistics.n
+
+    def log_evidence(self) -> float:
+        return log_evidence(self.statistics.scaled(self.signal_variance), self.noise_variance)
+
+    def truncated(self, rank: int) -> LowRankProcess:
+        """The process of the leading features at the same hyper-parameters."""
+        features = self.model.features
+        columns, factor = features.leading_columns(rank)
+        model = LowRankModel(self.model.transform, features.leading(rank)).requires_grad_(False)
+        stats = self.statistics.picked(columns).scaled(factor)
+        cut = LowRankProcess(model, stats, self.signal_variance, self.noise_variance, self.variance_kind)
+        cut.box, cut.noise_scale = self.box, self.noise_scale
+        return cut
 
     def updated(self, more: Statistics) -> LowRankProcess:
         """The same model conditioned on further data."""
@@ -102,10 +161,10 @@ class LowRankProcess(GaussianProcess):
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         phi = self.features(X)
         mean, variance = self.posterior.mean(phi), self.posterior.variance(phi)
-        regained = self.regained(X)
-        if regained is not None:
-            variance = variance + regained * self._lost_variance(phi)
-        rho = self.carried(X)
+        restored = self.restored_variance_mask(X)
+        if restored is not None:
+            variance = variance + restored * self._lost_variance(X, phi)
+        rho = self.boundary_correlation(X)
         if rho is None:
             return mean, variance
         return rho * mean, rho.square() * variance + self.signal_variance * (1.0 - rho.square())
@@ -114,10 +173,10 @@ class LowRankProcess(GaussianProcess):
     def covariance(self, X: Tensor) -> Tensor:
         phi = self.features(X)
         covariance = self.posterior.covariance(phi)
-        regained = self.regained(X)
-        if regained is not None:
-            covariance = covariance + regained[:, None] * self._lost_covariance(X, phi) * regained
-        rho = self.carried(X)
+        restored = self.restored_variance_mask(X)
+        if restored is not None:
+            covariance = covariance + restored[:, None] * self._lost_covariance(X, phi) * restored
+        rho = self.boundary_correlation(X)
         if rho is None:
             return covariance
         return rho[:, None] * covariance * rho + torch.diag(self.signal_variance * (1.0 - rho.square()))
@@ -126,33 +185,33 @@ class LowRankProcess(GaussianProcess):
     def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
         phi = self.features(X)
         draws = phi @ self.posterior.sample_weights(count, generator)
-        regained = self.regained(X)
-        if regained is not None:
-            rows = torch.nonzero(regained)[:, 0]
+        restored = self.restored_variance_mask(X)
+        if restored is not None:
+            rows = torch.nonzero(restored)[:, 0]
             draws[rows] += sample_centred(self._lost_covariance(X[rows], phi[rows]), count, generator)
-        rho = self.carried(X)
+        rho = self.boundary_correlation(X)
         if rho is None:
             return draws
         fresh = torch.randn(draws.shape, dtype=draws.dtype, generator=generator)
         return rho[:, None] * draws + (self.signal_variance * (1.0 - rho.square())).sqrt()[:, None] * fresh
 
     @torch.no_grad()
-    def regained(self, X: Tensor) -> Tensor | None:
+    def restored_variance_mask(self, X: Tensor) -> Tensor | None:
         """Rows (n,) whose prior variance lost by truncation is added back (one) or not (zero); None where no row's is.
 
-        With the dtc variance all of them; with the lowrank variance those outside the range of the training inputs: no
-        training row has tested the model there, features below the kernel decay, and without what they lost the model
-        would be most certain where it knows least.
+        With the dtc variance these are all rows. With the lowrank variance they are those outside the range of the
+        training inputs. No training row has tested the model there, and features dominated by the kernel decay: without
+        what they lost the model would be most certain where it knows least.
         """
         if self.variance_kind == "dtc":
             return torch.ones(len(X), dtype=torch.float64)
-        if self.box is None or not self.model.features.minorises:
+        if self.box is None or not self.model.features.dominated:
             return None
         outside = self.box.outside(X)
         return outside.double() if bool(outside.any()) else None
 
     @torch.no_grad()
-    def carried(self, X: Tensor) -> Tensor | None:
+    def boundary_correlation(self, X: Tensor) -> Tensor | None:
         """Correlation rho (n,) of f(x) with f(g(x)) where the transform pulled x to g(x).
 
         Given f(g(x)), the prior says f(x) ~ N(rho f(g(x)), sf2 (1 - rho^2)): far outside the box a prediction falls
@@ -167,25 +226,32 @@ class LowRankProcess(GaussianProcess):
     @torch.no_grad()
     def falls_back(self, X: Tensor) -> Tensor:
         """Rows (n,) outside the training inputs at which a prediction is not the low-rank model's alone: the transform
-        pulled them in, or the prior variance is regained there.
+        pulled them in, or the lost prior variance is added back there.
         """
         away = torch.zeros(len(X), dtype=torch.bool)
-        rho = self.carried(X)
+        rho = self.boundary_correlation(X)
         if rho is not None:
             away |= rho < 1.0
         if self.variance_kind == "lowrank":
-            regained = self.regained(X)
-            if regained is not None:
-                away |= regained > 0.0
+            restored = self.restored_variance_mask(X)
+            if restored is not None:
+                away |= restored > 0.0
         return away
 
-    def _lost_variance(self, phi: Tensor) -> Tensor:
-        return (self.signal_variance - phi.square().sum(1)).clamp_min(0.0)
+    @torch.no_grad()
+    def prior_variance(self, X: Tensor) -> Tensor:
+        """k(x, x) of the exact kernel (n,), signal variance included."""
+        diagonal = self.model.diagonal(X)
+        unit = torch.ones(len(X), dtype=torch.float64) if diagonal is None else diagonal
+        return self.signal_variance * unit
+
+    def _lost_variance(self, X: Tensor, phi: Tensor) -> Tensor:
+        return (self.prior_variance(X) - phi.square().sum(1)).clamp_min(0.0)
 
     def _lost_covariance(self, X: Tensor, phi: Tensor) -> Tensor:
         check_dense(X.shape[0], "Use variance='lowrank' or fewer rows.")
         lost = self.signal_variance * self.model.correlation(X, X) - phi @ phi.mT
-        lost.diagonal().copy_(self._lost_variance(phi))  # the same numbers as in ``moments``
+        lost.diagonal().copy_(self._lost_variance(X, phi))  # the same numbers as in ``moments``
         return lost
 
 

@@ -15,11 +15,10 @@ from torch import Tensor
 from certgp.gp.statistics import Statistics
 from certgp.linalg import eye_like
 
-NoiseRatioBounds = tuple[float, float]
 _Array = NDArray[np.float64]
 # s2 / sf2. The lower end keeps A + g I well conditioned: unbounded, sf2 runs to 1e7 and the model to nonsense outside
 # the data.
-DEFAULT_NOISE_RATIO_BOUNDS: NoiseRatioBounds = (1e-4, 1e4)
+NOISE_RATIO_BOUNDS = (1e-4, 1e4)
 _GRID = 41
 
 
@@ -34,18 +33,19 @@ class Profile:
     noise_variance: float
     by_gram: Tensor  # dL/dA (r, r)
     by_projection: Tensor  # dL/db (r,)
+    by_trace: float  # dL/d Tr K
 
 
 def profile_evidence(
-    unit_stats: Statistics, objective: str, bounds: NoiseRatioBounds = DEFAULT_NOISE_RATIO_BOUNDS
+    unit_stats: Statistics, objective: str, bounds: tuple[float, float] = NOISE_RATIO_BOUNDS
 ) -> Profile:
     r"""min over sf2 > 0 and g = s2 / sf2 in ``bounds`` of the negative objective.
 
     One eigendecomposition A = V diag(lam) V', u = V'b turns the objective into a function of g alone:
 
         sf2(g) = (y'y - sum u_i^2 / (lam_i + g)) / (g N)
-        f(g) = 1/2 [ N + sum log(lam_i + g) + (N - r) log g + N log sf2(g) + N log 2 pi  {+ (N - Tr A) / g for the
-        ELBO} ]
+        f(g) = 1/2 [ N + sum log(lam_i + g) + (N - r) log g + N log sf2(g) + N log 2 pi  {+ (Tr K - Tr A) / g for
+        the ELBO} ]
 
     f may have several minima, so a grid brackets the best one and a root of f' refines it. At the optimum the
     derivative in (sf2, g) vanishes or points out of the bounds, so the gradient in (A, b) needs no further term.
@@ -55,7 +55,7 @@ def profile_evidence(
     lam_t = lam_t.clamp_min(0.0)
     u_t = V.mT @ unit_stats.b
     lam, u2 = lam_t.numpy(), u_t.square().numpy()  # many small sums follow: NumPy has less to do per call
-    gap = max(0.0, n - float(lam.sum())) if objective == "elbo" else 0.0
+    gap = max(0.0, unit_stats.kernel_trace - float(lam.sum())) if objective == "elbo" else 0.0
     least = max(1e-14 * unit_stats.yty, float(np.finfo(np.float64).tiny))
 
     def misfit(g: _Array) -> _Array:
@@ -73,13 +73,15 @@ def profile_evidence(
         gain = float(u2 @ shrunk**2) * g / max(unit_stats.yty - float(u2 @ shrunk), least)
         return 0.5 * (g * float(shrunk.sum()) + (n - r) + n * (gain - 1.0) - gap / g)
 
-    g = math.exp(_minimise(f, slope, math.log(bounds[0]), math.log(bounds[1])))
+    g = math.exp(_minimise(f, slope, *map(math.log, bounds)))
     sf2 = float(misfit(np.array([g]))[0]) / (g * n)
     w = V @ (u_t / (lam_t + g))
     by_gram = 0.5 * ((V / (lam_t + g)) @ V.mT + torch.outer(w, w) / (g * sf2))
+    by_trace = 0.0
     if objective == "elbo":
         by_gram -= eye_like(by_gram) / (2.0 * g)
-    return Profile(float(f(np.log([g]))[0]), sf2, g * sf2, by_gram, -w / (g * sf2))
+        by_trace = 0.5 / g
+    return Profile(float(f(np.log([g]))[0]), sf2, g * sf2, by_gram, -w / (g * sf2), by_trace)
 
 
 def _minimise(f: Callable[[_Array], _Array], slope: Callable[[float], float], low: float, high: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -13,15 +13,20 @@ from certgp.linalg import gram
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Sufficient statistics of (Phi, y); ``+`` merges disjoint data, so chunks, files and machines are one fold."""
+    """Sufficient statistics of (Phi, y); ``+`` merges disjoint data, so chunks, files and machines are one fold.
+
+    The trace of the kernel matrix goes with them: it is N for a unit kernel whose diagonal is constant.
+    """
 
     A: Tensor  # Phi' Phi  (r, r)
     b: Tensor  # Phi' y    (r,)
     yty: float  # y' y
     n: int
+    kernel_trace: float  # Tr K = sum of k(x_i, x_i), of the kernel that Phi Phi' approximates
 
     def __add__(self, other: Statistics) -> Statistics:
-        return Statistics(self.A + other.A, self.b + other.b, self.yty + other.yty, self.n + other.n)
+        trace = self.kernel_trace + other.kernel_trace
+        return Statistics(self.A + other.A, self.b + other.b, self.yty + other.yty, self.n + other.n, trace)
 
     @property
     def rank(self) -> int:
@@ -31,27 +36,30 @@ class Statistics:
     @staticmethod
     def zero(rank: int) -> Statistics:
         """The statistics of no data."""
-        return Statistics(
-            torch.zeros((rank, rank), dtype=torch.float64), torch.zeros(rank, dtype=torch.float64), 0.0, 0
-        )
+        A = torch.zeros((rank, rank), dtype=torch.float64)
+        return Statistics(A, A.new_zeros(rank), 0.0, 0, 0.0)
 
     @staticmethod
-    def of(features: Tensor, y: Tensor) -> Statistics:
-        """Statistics of one chunk: features (n, r), y (n,). Sums are float64 whatever the type of the features."""
+    def of(features: Tensor, y: Tensor, diagonal: Tensor | None = None) -> Statistics:
+        """Statistics of one chunk: features (n, r), y (n,), and k(x_i, x_i) (n,) where it is not one everywhere. Sums
+        are float64 whatever the type of the features.
+        """
         b = (features.mT @ y.to(features.dtype)).double()
         target = y.double()
-        return Statistics(gram(features), b, float(target @ target), y.shape[0])
+        trace = float(y.shape[0]) if diagonal is None else float(diagonal.detach().double().sum())
+        return Statistics(gram(features), b, float(target @ target), y.shape[0], trace)
 
     def mixed(self, mixing: Tensor | None) -> Statistics:
         """Statistics of Phi M: (M' A M, M' b)."""
         if mixing is None:
             return self
         A = mixing.mT @ self.A @ mixing
-        return Statistics(0.5 * (A + A.mT), mixing.mT @ self.b, self.yty, self.n)
+        return replace(self, A=0.5 * (A + A.mT), b=mixing.mT @ self.b)
 
     def scaled(self, signal_variance: float) -> Statistics:
-        """Statistics of sf Phi."""
-        return Statistics(signal_variance * self.A, math.sqrt(signal_variance) * self.b, self.yty, self.n)
+        """Statistics of sf Phi, for the kernel sf2 k."""
+        A, b, trace = signal_variance * self.A, math.sqrt(signal_variance) * self.b, signal_variance * self.kernel_trace
+        return Statistics(A, b, self.yty, self.n, trace)
 
     def close_to(self, other: Statistics, tolerance: float = 1e-9) -> bool:
         """Are these the statistics of the same data and features, up to rounding?"""
@@ -63,15 +71,15 @@ class Statistics:
 
     def trailing(self, rank: int) -> Statistics:
         """Statistics of the last ``rank`` features."""
-        return Statistics(self.A[-rank:, -rank:], self.b[-rank:], self.yty, self.n)
+        return replace(self, A=self.A[-rank:, -rank:], b=self.b[-rank:])
 
     def picked(self, columns: Tensor) -> Statistics:
         """Statistics of some of the features."""
-        return Statistics(self.A[columns][:, columns], self.b[columns], self.yty, self.n)
+        return replace(self, A=self.A[columns][:, columns], b=self.b[columns])
 
     def leading(self, rank: int) -> Statistics:
         """Statistics of the first ``rank`` features."""
-        return Statistics(self.A[:rank, :rank], self.b[:rank], self.yty, self.n)
+        return replace(self, A=self.A[:rank, :rank], b=self.b[:rank])
 
 
 def feature_cotangent(features: Tensor, y: Tensor, by_gram: Tensor, by_projection: Tensor) -> Tensor:

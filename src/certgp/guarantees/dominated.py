@@ -1,5 +1,5 @@
-"""Certificates for maps below the kernel (Mercer, Nystrom): deterministic, from the statistics alone.  [theory 3.3,
-7.6]"""
+"""Certificates for maps dominated by the kernel (Mercer, Nystrom): deterministic, from the statistics alone.
+[theory 3.3, 7.6]"""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class ExactSystem:
             products += 1
             norm = self._norm(residual)
             rounding = self._rounding(weights)
-            ended = _ended(norm, rounding, goal, before, products >= max_products - 1)
+            ended = _reason_to_end(norm, rounding, goal, before, products >= max_products - 1)
             if ended is not None:
                 return ExactSolution(weights, norm + rounding, products, ended)
             # a tolerance below rounding: down to rounding, which is all that can be shown
@@ -187,20 +187,20 @@ class ExactSystem:
 
     def _apply_reference(self, v: Tensor) -> Tensor:
         """S_M v = Psi Psi'v + s2 v."""
-        projected, result = self._projected(v), self.noise * v
+        projected, result = self._project(v), self.noise * v
         for rows, Psi in self._feature_blocks():
             result[rows] += Psi @ projected
         return result
 
     def _precondition(self, v: Tensor) -> Tensor:
         """S_M^-1 v = (v - Psi C^-1 Psi'v) / s2."""
-        solved = torch.cholesky_solve(self._projected(v)[:, None], self._pointwise.posterior.factor)[:, 0]
+        solved = torch.cholesky_solve(self._project(v)[:, None], self._pointwise.posterior.factor)[:, 0]
         result = v.clone()
         for rows, Psi in self._feature_blocks():
             result[rows] -= Psi @ solved
         return result / self.noise
 
-    def _projected(self, v: Tensor) -> Tensor:
+    def _project(self, v: Tensor) -> Tensor:
         """Psi'v (r,)."""
         total = torch.zeros(self.reference.features.rank, dtype=v.dtype)
         for rows, Psi in self._feature_blocks():
@@ -228,7 +228,7 @@ class ExactSystem:
         return math.sqrt(n / self.noise) * (additions + self._entries * kernel)
 
 
-def _ended(norm: float, rounding: float, goal: float, before: float, out_of_products: bool) -> str | None:
+def _reason_to_end(norm: float, rounding: float, goal: float, before: float, out_of_products: bool) -> str | None:
     """Why no more steps should be taken after a recomputed residual of this norm, or None where they should."""
     if norm + rounding <= goal:
         return SOLVED

@@ -25,7 +25,8 @@ from certgp.errors import InvalidInputError, VacuousBoundWarning, warn_user
 from certgp.guarantees.dense import spectral_error_bound
 from certgp.guarantees.reference_maps import ReferenceMaps
 from certgp.guarantees.rounding import gap_slack
-from certgp.kernels import Gaussian, kernel_from_name
+from certgp.kernels import Gaussian, Kernel, kernel_from_name
+from certgp.kernels.parameters import Numbers
 
 FOURIER_METHODS = ("data", "plain", "literal")
 _COVERED_LAWS = {
@@ -129,11 +130,13 @@ def fourier_rank_bound(
     epsilon : nats per row
     delta : probability of failure
     method : "data" is for frequencies drawn from the density p(w) z(w)*(Q + s2 I)^-1 z(w) / S of a reference Q of
-        ``reference_rank`` features below the kernel (no ``sampling`` of ``FourierGP`` does); "plain" is for frequencies
-        drawn from the spectral law (``sampling="iid"``), S = N / s2; "literal" is Theorem 2, for Avron's density:
-        S = (248 R)^D ln(n)^(D/2) + (200 ln n)^(2D) with n = N sf2 / s2, R = max(1, radius in units of 2 pi l),
+        ``reference_rank`` features dominated by the kernel (no ``sampling`` of ``FourierGP`` does); "plain" is for
+        frequencies drawn from the spectral law (``sampling="iid"``), S = N / s2; "literal" is Theorem 2, for Avron's
+        density: S = (248 R)^D ln(n)^(D/2) + (200 ln n)^(2D) with n = N sf2 / s2, R = max(1, radius in units of 2 pi l),
         KL <= gamma N with gamma = 2 Delta (so Delta = epsilon / 2) and d <= N
 
+    Notes
+    -----
     "data" and "plain" use KL <= N/2 [Delta / (1 - Delta) + ln(1 - Delta)], quadratic in Delta; "data" also the form
     KL <= .614 S d / (s delta') at Delta = 1/2, free of N, where that needs fewer.  [theory 5.1, 5.2]
     """
@@ -155,17 +158,24 @@ def fourier_rank_bound(
 
 def _check_norm(scaled: NDArray[np.float64], kernel: str, ratio: float) -> None:
     """The lemma needs |K| >= s2. The diagonal shows it for s2 <= sf2, a principal submatrix for larger noise."""
-    family = kernel_from_name(kernel)(1.0)
+    unit = _kernel(kernel, 1.0)
     if ratio <= 1.0:
         return
     part = torch.from_numpy(scaled[np.linspace(0, len(scaled) - 1, min(len(scaled), _NORM_ROWS)).astype(int)])
     with torch.no_grad():
-        norm = float(torch.linalg.eigvalsh(family(part, part))[-1])
+        norm = float(torch.linalg.eigvalsh(unit(part, part))[-1])
     if norm < ratio:
         raise InvalidInputError(
             f"noise_variance is {ratio:.3g} times signal_variance, and the theorem needs a kernel matrix of norm at "
             f"least noise_variance (found {norm:.3g} times signal_variance); check the two variances"
         )
+
+
+def _kernel(name: str, length_scale: Numbers) -> Kernel:
+    """A kernel by its name, if frequencies can be drawn for it."""
+    kernel = kernel_from_name(name)()
+    kernel.check_spectral_law()
+    return kernel.replace(length_scale=length_scale)
 
 
 def _literal(scaled: NDArray[np.float64], kernel: str, ratio: float, eps: float, rho: float) -> FourierRank:
@@ -187,10 +197,9 @@ def _data_dependent(
 ) -> FourierRank:
     r"""S = Tr((Q + s2 I)^-1 K) <= Tr((Q + s2 I)^-1 Q) + Tr(K - Q) / s2 for a reference Q <= K."""
     n = rows.shape[0]
-    family = kernel_from_name(kernel)(scales)
     X = torch.from_numpy(rows)
     order = torch.from_numpy(np.random.default_rng(0).permutation(n))
-    reference = ReferenceMaps(family, X[order[:_SAMPLE_ROWS]], X[order[-_SAMPLE_ROWS:]], m).of_rank(m)
+    reference = ReferenceMaps(_kernel(kernel, scales), X[order[:_SAMPLE_ROWS]], X[order[-_SAMPLE_ROWS:]], m).of_rank(m)
     with torch.no_grad():
         parts = [reference(X[i : i + _CHUNK]) for i in range(0, n, _CHUNK)]
     gram = torch.stack([part.mT @ part for part in parts]).sum(0)

@@ -78,6 +78,8 @@ def mercer_rank(
     kernel : "gaussian" under normal inputs; in one dimension also "matern12" (closed form), "matern32" and "matern52"
         (``ritz_eigenvalues``: their tail is bounded from above) under uniform inputs of the same standard deviation
 
+    Notes
+    -----
     The theorem speaks of *the* input measure. With a scale estimated from the same rows it is a heuristic: follow it
     with ``certify``.
     """
@@ -92,7 +94,7 @@ def mercer_rank(
         bound = sharpened_trace_bound(gap, s2) if method == "sharp" else 0.5 * gap / s2
         return bound <= eps * rows
 
-    return _smallest(holds, largest)
+    return _find_smallest(holds, largest)
 
 
 def trace_quantile(tail: float, n: int, delta: float, method: str) -> float:
@@ -118,7 +120,11 @@ def _tail_function(kernel: str, length_scale: Scales, input_scale: Scales) -> tu
     """rank -> (a bound on) the relative tail of a kernel's eigenvalues, and the largest rank it is known for."""
     family = kernel_from_name(kernel)
     if family is Gaussian:
-        return _remembered_tail(_ratios(length_scale, input_scale)), _LARGEST_RANK
+        return _tail_by_rank(_ratios(length_scale, input_scale)), _LARGEST_RANK
+    if family.spectral_degrees is None:
+        raise InvalidInputError(
+            f"the eigenvalues of the {kernel} kernel are not known; use a Gaussian or Matern kernel"
+        )
     scales, spread = _scales("length_scale", length_scale), _scales("input_scale", input_scale)
     if max(len(scales), len(spread)) > 1:
         raise InvalidInputError(
@@ -135,7 +141,7 @@ def _tail_function(kernel: str, length_scale: Scales, input_scale: Scales) -> tu
     return lambda rank: float(tails[rank]), len(values)
 
 
-def _smallest(holds: Callable[[int], bool], largest: int) -> int:
+def _find_smallest(holds: Callable[[int], bool], largest: int) -> int:
     """Smallest rank of a property that stays true once it is, by doubling and bisection up to the largest."""
     low, high = 0, 1
     while not holds(high):
@@ -151,9 +157,9 @@ def _smallest(holds: Callable[[int], bool], largest: int) -> int:
     return high
 
 
-def _remembered_tail(ratios: Array) -> Callable[[int], float]:
+def _tail_by_rank(ratios: Array) -> Callable[[int], float]:
     """rank -> relative tail; where dimensions differ, one enumeration per power of two serves all ranks below it."""
-    if _alike(ratios):
+    if _are_alike(ratios):
         return lambda rank: _optimal_tail(ratios, rank)
     known: dict[int, Array] = {}
 
@@ -169,13 +175,13 @@ def _remembered_tail(ratios: Array) -> Callable[[int], float]:
     return tail
 
 
-def _alike(ratios: Array) -> bool:
+def _are_alike(ratios: Array) -> bool:
     return bool(np.ptp(ratios) <= 1e-12 * ratios.max())
 
 
 def _optimal_tail(ratios: Array, rank: int) -> float:
     """Relative tail beyond the ``rank`` largest eigenvalues; a closed form where all dimensions are alike."""
-    if _alike(ratios):
+    if _are_alike(ratios):
         return _isotropic_tail(float(ratios[0]), len(ratios), rank)
     return eigenvalue_tail(ratios, optimal_indices(ratios, rank))
 

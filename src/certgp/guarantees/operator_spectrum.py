@@ -77,7 +77,7 @@ def ritz_eigenvalues(kernel: Kernel, half_width: float, cells: int = _RITZ_CELLS
     a, count = check_positive("half_width", half_width), check_count("cells", cells)
     _check_one_dimension(kernel)
     width = 2.0 * a / count
-    if width > _LONGEST_CELL * float(kernel.length_scale.min()):
+    if width > _LONGEST_CELL * float(kernel.values["length_scale"].min()):
         raise InvalidInputError(
             f"length_scale is below 1 / {_LONGEST_CELL * count:.0f} of the range of the inputs, too short for the "
             f"eigenvalues to be resolved on {count} cells; use a longer one"
@@ -118,8 +118,13 @@ def _stationary(kernel: Kernel, distance: Array) -> Array:
 
 
 def _check_one_dimension(kernel: Kernel) -> None:
-    if kernel.length_scale.numel() != 1:
+    scales = kernel.values.get("length_scale")
+    if not kernel.has_spectral_law or scales is None:
+        raise InvalidInputError(
+            f"eigenvalues under uniform inputs are for Gaussian and Matern kernels, found {kernel!r}"
+        )
+    if scales.numel() != 1:
         raise InvalidInputError(
             "eigenvalues under uniform inputs are for one dimension, found a kernel with "
-            f"{kernel.length_scale.numel()} length-scales; give one"
+            f"{scales.numel()} length-scales; give one"
         )

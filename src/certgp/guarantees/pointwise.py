@@ -25,7 +25,7 @@ class PredictionBounds:
 
 
 class PointwiseBounds:
-    r"""For a map below the kernel, statistics and features (n, r) with the signal variance inside:
+    r"""For a map dominated by the kernel, statistics and features (n, r) with the signal variance inside:
 
         |mu_exact(x) - mu(x)| <= |a| [ sf tau / sqrt(tau + s2) + sqrt(e tau) ],    a = (y - Phi w) / s2
         v(x) <= v_exact(x) <= v(x) + ( sqrt(e) + |c| sqrt(tau) )^2,              c = Phi C^-1 phi(x)

@@ -1,4 +1,4 @@
-"""Certificates for any low-rank model, through a larger reference that is below the kernel.  [theory 4.1]"""
+"""Certificates for any low-rank model, through a larger reference that is dominated by the kernel.  [theory 4.1]"""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from torch import Tensor
 from certgp.data import Chunk, RowSource
 from certgp.engines import Engine
 from certgp.errors import NotCertifiableError
-from certgp.features import FeatureMap, FourierMap
+from certgp.features import FeatureMap
 from certgp.gp import LowRankModel, Statistics
 from certgp.gp.evidence import NOISE_REMEDY
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.dominated import certify_dominated
-from certgp.guarantees.reference_maps import ReferenceMaps, completed, outlier_share, reserved_points
+from certgp.guarantees.reference_maps import ReferenceMaps, complete_map, outlier_share, reserved_points
 from certgp.guarantees.rounding import certified_gap, divergence_rounding
 from certgp.kernels import Kernel
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower
@@ -40,7 +40,7 @@ class Problem:
     @property
     def kernel(self) -> Kernel:
         """The exact kernel on transformed inputs, at unit signal variance."""
-        return self.model.features.kernel_family(self.model.features.log_length_scale.detach().exp())
+        return self.model.features.fixed_kernel()
 
     def sample(self, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Some transformed inputs (n0, d) to choose references on, and others to judge them by; all of them for both
@@ -101,11 +101,18 @@ class Reference:
 
 
 def check_certifiable(model: LowRankModel) -> None:
-    """Refuse a model that approximates no kernel."""
-    if isinstance(model.features, FourierMap) and model.features.learns_frequencies:
+    """Refuse a model that approximates no kernel, or one whose diagonal varies."""
+    if not model.features.approximates_kernel:
         raise NotCertifiableError(
             "a Fourier model with learned frequencies is no longer an approximation of its kernel, so there is no "
-            "exact GP to compare it with; fit with learn_frequencies=False to certify"
+            "exact GP to compare it with; fit with learn_frequencies=False to certify (with "
+            "AutoGP: leave 'fourier-learned' out of candidates)"
+        )
+    kernel = model.features.fixed_kernel()
+    if not kernel.constant_diagonal:
+        raise NotCertifiableError(
+            f"the prior variance of {kernel!r} varies from row to row, and the bounds (of rounding, above all) are "
+            "proven for a constant one; use a kernel whose k(x, x) is constant to certify"
         )
 
 
@@ -151,7 +158,7 @@ def growing_references(
         # a first look at the sample, generous because it is one; then the gap itself
         glance = 0.25 * problem.source.n_rows * maps.gap(features)
         if last or (grown and promising(problem.signal_variance * glance)):
-            features, gap = completed(features, problem.model, problem.source, problem.engine, rank)
+            features, gap = complete_map(features, problem.model, problem.source, problem.engine, rank)
             if last or promising(problem.signal_variance * gap):
                 read = True
                 yield read_reference(problem, features)
@@ -171,7 +178,7 @@ def certify_through(reference: Reference, rank: int | None = None) -> Certificat
     rounding = divergence_rounding(n, reference.joint.rank, sf2, s2)
     bracket = certify_dominated(reference.statistics, sf2, s2, reference.map_rounding)
     upper, theorem = centre + half + rounding, "R1 (reference model), E1 (ELBO), E2 (upper bound)"
-    if problem.model.features.minorises:  # then the model's own bound holds too, and a weak reference is above it
+    if problem.model.features.dominated:  # then the model's own bound holds too, and a weak reference is above it
         columns, _ = problem.model.features.leading_columns(rank or problem.model.rank)
         stats, model_rounding = reference.model_statistics.picked(columns), problem.model.features.rounding()
         own = certify_dominated(stats, sf2, s2, model_rounding).kl.upper

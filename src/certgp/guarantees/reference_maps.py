@@ -1,8 +1,8 @@
-"""Maps below the kernel for the rows at hand: what references are made of.
+"""Maps dominated by the kernel for the rows at hand: what references are made of.
 
 Eigenfunctions of the Gaussian kernel cost little and leave less and less of every row, but their number grows fast with
 the dimension. Inducing points chosen greedily from the rows follow the rows wherever they lie, and leave no less than
-their jitter. Which of the two is better is a matter of the data (docs/guarantees.md), so both are built and compared.
+their jitter. Which of the two is better is a matter of the data, so both are built and compared (docs/decisions/0019).
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from certgp.data import Chunk, RowSource
 from certgp.engines import Engine
 from certgp.features import (
     FeatureMap,
-    MercerMap,
     NystromMap,
-    ResidualMap,
     data_mercer_map,
     greedy_inducing_points,
     mean_gap,
     residual_points,
 )
-from certgp.features.data_mercer import tuned_input_scale
+from certgp.features.data_mercer import tune_input_scale
+from certgp.features.residual import add_points
 from certgp.gp import LowRankModel
-from certgp.kernels import Gaussian, Kernel
+from certgp.kernels import Kernel
 
 _MERCER_ROWS = 2_000  # to tune and choose eigenfunctions on
 _TUNING_RANK = 300
@@ -41,7 +40,7 @@ _WORTH_A_POINT = 10.0  # a row must have lost so many times the average
 
 
 def reference_features(kernel: Kernel, inputs: Tensor, rank: int) -> FeatureMap:
-    """A map of this rank below the kernel for these inputs (n, d), all that there are."""
+    """A map of this rank dominated by the kernel for these inputs (n, d), all that there are."""
     return ReferenceMaps(kernel, inputs, inputs, rank).of_rank(rank)
 
 
@@ -51,22 +50,22 @@ def outlier_share(rank: int, n_rows: int) -> float:
 
 
 class ReferenceMaps:
-    """Maps below the kernel at any rank, chosen on some transformed inputs (n, d) and judged by others (the same where
-    they are all there are). ``outliers`` is the share of far-out rows that is not held against them.
+    """Maps dominated by the kernel at any rank, chosen on some transformed inputs (n, d) and judged by others (the same
+    where they are all there are). ``outliers`` is the share of far-out rows that is not held against them.
     """
 
     def __init__(self, kernel: Kernel, choose: Tensor, judge: Tensor, tuning_rank: int, outliers: float = 0.0) -> None:
         self._kernel, self._choose, self._judge, self._outliers = kernel, choose, judge, outliers
-        if isinstance(kernel, Gaussian):
+        if kernel.has_mercer_expansion:
             mixed = torch.from_numpy(np.random.default_rng(0).permutation(len(choose)))
             self._few = choose[mixed[:_MERCER_ROWS]]
-            self._scale = tuned_input_scale(kernel, self._few, max(tuning_rank, _TUNING_RANK), outliers)
+            self._scale = tune_input_scale(kernel, self._few, max(tuning_rank, _TUNING_RANK), outliers)
 
     def of_rank(self, rank: int, reserved: int = 0) -> FeatureMap:
         """Eigenfunctions, or inducing points where they leave much less. Of eigenfunctions ``reserved`` fewer than
         ``rank``: room for inducing points on rows far out, of which eigenfunctions take nothing.
         """
-        if not isinstance(self._kernel, Gaussian):
+        if not self._kernel.has_mercer_expansion:
             return self._inducing_points(rank)
         mercer = data_mercer_map(self._kernel, self._few, rank - reserved, self._scale)
         left = self.gap(mercer)
@@ -81,7 +80,7 @@ class ReferenceMaps:
 
     def is_largest(self, features: FeatureMap, rank: int) -> bool:
         """Is this, built for ``rank``, the largest map there is? Eigenfunctions never end, points do with the rows."""
-        return not isinstance(self._kernel, Gaussian) and features.rank < rank
+        return not self._kernel.has_mercer_expansion and features.rank < rank
 
     def _inducing_points(self, rank: int) -> NystromMap:
         points = greedy_inducing_points(self._kernel, self._choose, min(rank, len(self._choose)), tolerance=_JITTER)
@@ -94,7 +93,7 @@ def reserved_points(rank: int) -> int:
 
 
 @torch.no_grad()
-def completed(
+def complete_map(
     features: FeatureMap, model: LowRankModel, source: RowSource, engine: Engine, rank: int
 ) -> tuple[FeatureMap, float]:
     """The map, built for ``rank``, with inducing points on the rows of the source that it explains least, and a bound
@@ -119,19 +118,7 @@ def completed(
     if len(chosen) == 0:
         return features, left.whole
     gained = float((1.0 - base(chosen).square().sum(1)).clamp_min(0.0).sum())
-    return _with_points(features, base.rank, chosen, rank), max(left.total - gained, 0.0)
-
-
-def _with_points(features: FeatureMap, kept: int, chosen: Tensor, rank: int) -> FeatureMap:
-    """The first ``kept`` features, the chosen points, and of the other features as many as ``rank`` leaves room for."""
-    if isinstance(features, MercerMap):
-        return ResidualMap(features, chosen)
-    if not isinstance(features, NystromMap):
-        raise TypeError(f"references are Mercer or Nystrom maps, found {type(features).__name__}")
-    kernel = features.kernel_family(features.log_length_scale.detach().exp())
-    points = features.inducing_points.detach()
-    others = points[kept : max(rank - len(chosen), kept)]
-    return NystromMap(kernel, torch.cat([points[:kept], chosen, others]), jitter=features.jitter)
+    return add_points(features, base.rank, chosen, rank), max(left.total - gained, 0.0)
 
 
 @dataclass(frozen=True, eq=False)

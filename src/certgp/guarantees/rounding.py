@@ -28,11 +28,11 @@ def gap_slack(n: int, signal_variance: float, map_rounding: float) -> float:
 
 
 def certified_gap(stats: Statistics, signal_variance: float, map_rounding: float) -> float:
-    """An upper bound on tau = Tr(K - Phi Phi') = N sf2 - Tr A, for a map below the kernel; rounding included.
+    """An upper bound on tau = Tr(K - Phi Phi') = N sf2 - Tr A, for a map dominated by the kernel; rounding included.
 
     Features that exceed the kernel by more than rounding explains are no basis for a bound.
     """
-    found = trace_gap(stats, signal_variance)
+    found = trace_gap(stats)
     slack = gap_slack(stats.n, signal_variance, map_rounding)
     if not found >= -slack:
         raise NotCertifiableError(

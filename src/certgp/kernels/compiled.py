@@ -24,7 +24,7 @@ _RESCALE = 1e100
 _ZERO, _ONE, _TWO = np.uintp(0), np.uintp(1), np.uintp(2)
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     """Machine code without Python's lock; kept on disk where some directory can be written to."""
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
     try:
@@ -34,7 +34,7 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled
 
 
-def over_rows(kernel: Callable[..., None], n: int, *arguments: object) -> None:
+def run_over_rows(kernel: Callable[..., None], n: int, *arguments: object) -> None:
     """kernel(*arguments, start, stop) for ranges that cover n rows, on as many threads as torch uses."""
     threads = max(1, min(torch.get_num_threads(), n // _ROWS_PER_THREAD))
     if threads == 1:
@@ -48,28 +48,28 @@ def over_rows(kernel: Callable[..., None], n: int, *arguments: object) -> None:
             other.result()
 
 
-@_compiled
+@_compile
 def _multiply(out, row, shift, W, a, b, width):  # type: ignore[no-untyped-def]
     """out[row, shift : shift + width] = W[a, :width] W[b, :width]."""
     for i in range(width):
         out[row, shift + i] = W[a, i] * W[b, i]
 
 
-@_compiled
+@_compile
 def _add_product(C, row, G, g, shift, W, b, width):  # type: ignore[no-untyped-def]
     """C[row, :width] += G[g, shift : shift + width] W[b, :width]."""
     for i in range(width):
         C[row, i] += G[g, shift + i] * W[b, i]
 
 
-@_compiled
+@_compile
 def _recur(W, row, before, x, j, shift, a, b, width):  # type: ignore[no-untyped-def]
     """W[row + 1] = a x_j W[row] - b W[before]."""
     for i in range(width):
         W[row + _ONE, i] = a * x[j, shift + i] * W[row, i] - b * W[before, i]
 
 
-@_compiled
+@_compile
 def _recur_scaled(log_start, t, q, W, row, count, i):  # type: ignore[no-untyped-def]
     """The same recurrence for one point, t = slope x, on mantissas m_k with a log-scale L: phi_k = m_k exp(L)."""
     before, now, log_scale = 0.0, 1.0, log_start
@@ -81,7 +81,7 @@ def _recur_scaled(log_start, t, q, W, row, count, i):  # type: ignore[no-untyped
         before, now, log_scale = before * factor, now * factor, log_scale - math.log(factor)
 
 
-@_compiled
+@_compile
 def _tables(x, start, coefficients, safe, offsets, W, low, width):  # type: ignore[no-untyped-def]
     """Columns from ``low`` as the first ones of W: a row of ones, then phi_k of all dimensions.
 
@@ -103,7 +103,7 @@ def _tables(x, start, coefficients, safe, offsets, W, low, width):  # type: igno
                 _recur_scaled(log_start - delta2 * point * point, slope * point, q, W, row, count, i)
 
 
-@_compiled
+@_compile
 def products(x, start, coefficients, safe, offsets, first, second, out, begin, end):  # type: ignore[no-untyped-def]
     """Products of weighted functions: x, start (d, n) -> out (r, n), columns ``begin`` to ``end``.
 
@@ -121,7 +121,7 @@ def products(x, start, coefficients, safe, offsets, first, second, out, begin, e
             _multiply(out, np.uintp(r), low, W, first[inner + r], second[inner + r], width)
 
 
-@_compiled
+@_compile
 def pull_back(  # type: ignore[no-untyped-def]
     x, start, coefficients, safe, offsets, first, second, G, sums, begin, end
 ):
@@ -149,7 +149,7 @@ def pull_back(  # type: ignore[no-untyped-def]
             _sum_up(W, C, offsets[j], int(offsets[j + 1] - offsets[j]), sums, np.uintp(j), low, width)
 
 
-@_compiled
+@_compile
 def _sum_up(W, C, row, count, sums, j, low, width):  # type: ignore[no-untyped-def]
     """S, U and K of ``pull_back`` for one dimension."""
     for i in range(width):

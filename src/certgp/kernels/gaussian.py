@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from certgp.kernels.base import LOG_2PI, Kernel
+from certgp.kernels.base import Kernel
 from certgp.kernels.mercer import MercerExpansion
+from certgp.kernels.parameters import LENGTH, VARIANCE
+from certgp.kernels.stationary import distance_rounding, spread
 from certgp.linalg import UNIT_ROUNDOFF
 
 _PART = 2**17  # numbers (1 MiB in float64)
@@ -23,40 +26,44 @@ class Gaussian(Kernel):
     convention: theory T1).
     """
 
-    name: ClassVar[str] = "gaussian"
+    name, spectral_degrees = "gaussian", math.inf
+    parameters: ClassVar = {"length_scale": LENGTH, "signal_variance": VARIANCE}
+    constant_diagonal, decays = True, True
+    length_scale: Tensor  # (d,), or () for a length-scale shared by all dimensions
 
-    def correlation(self, X: Tensor, Z: Tensor) -> Tensor:
-        return _correlation(X, Z, X.new_ones(X.shape[1]))
-
-    def unit(self, X: Tensor, Z: Tensor) -> Tensor:
-        return _correlation(X, Z, self.length_scale.to(X.dtype).expand(X.shape[1]))
+    def evaluate(self, X: Tensor, Z: Tensor) -> Tensor:
+        return gaussian_correlation(X, Z, self.length_scale)
 
     def rounding(self, Z: Tensor) -> float:
-        """As in ``Kernel``, but up to ``_FAR`` a distance comes from |x|^2 + |z|^2 - 2 x'z, rounded at their size.
+        return gaussian_rounding(self.pick_columns(Z), self.length_scale)
 
-        The exponent then errs by at most (2 d + 8) u (|x| + |z|)^2 / 2, and with |x| <= R + rho its product with
-        exp(-rho^2 / 2) is at most (2 d + 8) u 2 (R + 1)^2.
-        """
-        spread = self._spread(Z)
-        if spread > _FAR:
-            return super().rounding(Z)
-        return 4.0 * (Z.shape[1] + 8) * (spread + 1.0) ** 2 * UNIT_ROUNDOFF
-
-    def spectral_radius_scale(self, u: Tensor) -> Tensor:
-        return torch.ones_like(u)
-
-    def spectral_log_density(self, omega: Tensor) -> Tensor:
-        return -0.5 * (omega.square().sum(1) + omega.shape[1] * LOG_2PI)
+    @property
+    def has_mercer_expansion(self) -> bool:
+        return self.columns is None
 
     def mercer(self, input_scale: Tensor) -> MercerExpansion:
         """Expansion in weighted Hermite functions, orthonormal under x_j ~ N(0, input_scale_j^2)."""
-        return MercerExpansion(self.length_scale, input_scale)
+        return MercerExpansion(self.length_scale, input_scale) if self.columns is None else super().mercer(input_scale)
 
 
-def _correlation(X: Tensor, Z: Tensor, length_scale: Tensor) -> Tensor:
-    """exp(-1/2 |(x_i - z_j) / l|^2), (n, m)."""
+def gaussian_rounding(Z: Tensor, length_scale: Tensor) -> float:
+    """A bound on the rounding of ``gaussian_correlation(X, Z)`` in float64, at any X.
+
+    Up to ``_FAR`` a distance comes from |x|^2 + |z|^2 - 2 x'z, rounded at their size. The exponent then errs by at most
+    (2 d + 8) u (|x| + |z|)^2 / 2, and with |x| <= R + r its product with exp(-r^2 / 2) is at most
+    (2 d + 8) u 2 (R + 1)^2. Beyond, it comes from differences.
+    """
+    size = spread(Z, length_scale)
+    if size > _FAR:
+        return distance_rounding(Z, length_scale)
+    return 4.0 * (Z.shape[1] + 8) * (size + 1.0) ** 2 * UNIT_ROUNDOFF
+
+
+def gaussian_correlation(X: Tensor, Z: Tensor, length_scale: Tensor) -> Tensor:
+    """exp(-1/2 |(x_i - z_j) / l|^2), (n, m), in the type of X."""
+    scale = length_scale.to(X.dtype).expand(X.shape[1])
     centre = Z.detach().mean(0)  # centring keeps the cancellation of |x|^2 + |z|^2 - 2 x'z at the scale of the spread
-    K: Tensor = _GaussianCorrelation.apply(X - centre, Z - centre, length_scale)  # type: ignore[no-untyped-call]
+    K: Tensor = _GaussianCorrelation.apply(X - centre, Z - centre, scale)  # type: ignore[no-untyped-call]
     return K.mT
 
 
@@ -90,9 +97,9 @@ class _GaussianCorrelation(torch.autograd.Function):
             T = G[:, part] * K[:, part]
             moments.addmm_(T, x_one[part])
             if by_X is not None:
-                by_X[part] = _pulled(T.mT @ z_one, X[part]) / length_scale
+                by_X[part] = _pull_back(T.mT @ z_one, X[part]) / length_scale
         d = X.shape[1]
-        by_Z = _pulled(moments[:, : d + 1], Z) / length_scale
+        by_Z = _pull_back(moments[:, : d + 1], Z) / length_scale
         first, total, second = moments.split([d, 1, d], 1)
         by_scale = (second - 2.0 * Z * first + total * Z.square()).sum(0) / length_scale
         return by_X, by_Z, by_scale
@@ -110,6 +117,6 @@ def _exponent(X: Tensor, Z: Tensor) -> Tensor:
     return (left @ right.mT).clamp_(max=0.0)
 
 
-def _pulled(moments: Tensor, own: Tensor) -> Tensor:
+def _pull_back(moments: Tensor, own: Tensor) -> Tensor:
     """T others - diag(T 1) own from moments = T [others, 1]."""
     return moments[:, :-1] - moments[:, -1:] * own

@@ -91,7 +91,7 @@ class _WeightedHermite(torch.autograd.Function):
         c = _Coefficients.of(eps.detach().double(), alpha.detach().double())
         start = torch.exp(c.log_start[:, None].to(x.dtype) - c.delta2[:, None].to(x.dtype) * x.square())
         phi = x.new_empty((plan.size, x.shape[1]))
-        compiled.over_rows(compiled.products, x.shape[1], *_loop_arguments(x, start, c, alpha, plan), phi.numpy())
+        compiled.run_over_rows(compiled.products, x.shape[1], *_loop_arguments(x, start, c, alpha, plan), phi.numpy())
         ctx.plan = plan
         ctx.save_for_backward(x, eps, alpha, start)
         return phi
@@ -104,7 +104,7 @@ class _WeightedHermite(torch.autograd.Function):
         c = _Coefficients.of(eps, alpha)
         G, sums = grad_outputs[0].contiguous(), x.new_empty((3, *x.shape))
         arguments = _loop_arguments(x, start, c, alpha, ctx.plan)
-        compiled.over_rows(compiled.pull_back, x.shape[1], *arguments, G.numpy(), sums.numpy())
+        compiled.run_over_rows(compiled.pull_back, x.shape[1], *arguments, G.numpy(), sums.numpy())
         S, U, K = sums
         kC = K.sum(1)
         root = torch.sqrt(2.0 * c.q)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -98,3 +101,35 @@ class EvaluationLog:
             self._replay.append((numbers[:count], float(numbers[count]), numbers[count + 1 :]))
             at = end
         return at
+
+
+@dataclass(frozen=True)
+class FitCheckpoint:
+    """Where a fit keeps what it needs to go on after an interruption, and what identifies the fit."""
+
+    path: Path
+    fingerprint: str  # of the data, the parameters and the seed
+    one_file_per_rank: bool = False
+
+    def of_member(self, number: int, seed: int, members: int) -> FitCheckpoint:
+        """The checkpoint of one of several networks."""
+        path = self.path if members == 1 else self.path.with_name(f"{self.path.name}.{number}")
+        return FitCheckpoint(path, f"{self.fingerprint}:{seed}")
+
+
+@contextmanager
+def open_log(checkpoint: FitCheckpoint | None, rank: int) -> Iterator[EvaluationLog | None]:
+    """The log of a fit at this rank: it stays when the fit is interrupted and is removed when it is done."""
+    if checkpoint is None:
+        yield None
+        return
+    path = checkpoint.path
+    if checkpoint.one_file_per_rank:
+        path = path.with_name(f"{path.name}.{rank}")
+    log = EvaluationLog(path, checkpoint.fingerprint)
+    try:
+        yield log
+    except BaseException:
+        log.close()
+        raise
+    log.remove()

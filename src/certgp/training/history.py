@@ -58,3 +58,22 @@ class History:
     def seconds(self) -> NDArray[np.float64]:
         """Seconds since the start at each iteration."""
         return np.array([i.seconds for i in self.iterations])
+
+
+@dataclass(frozen=True, eq=False)
+class OptimisationResult:
+    """Where an optimiser ended and why."""
+
+    parameters: NDArray[np.float64]
+    value: float
+    n_iter: int
+    converged: bool
+    reason: str
+    stopped: bool  # by a callback
+    history: History
+
+    @staticmethod
+    def none() -> OptimisationResult:
+        """The outcome of a fit that kept the hyper-parameters it was given."""
+        reason = "the hyper-parameters were kept as given (optimize=False or a constant target)"
+        return OptimisationResult(np.zeros(0), float("nan"), 0, True, reason, False, History())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar, Self
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from certgp.transforms.base import Transform
 
@@ -14,6 +16,8 @@ class Clip(Transform):
     Features that do not decay (cos, sin) extrapolate wildly from a few outlying rows; inside the box nothing changes.
     """
 
+    keeps_coordinates: ClassVar[bool] = True
+    returns_outliers: ClassVar[bool] = True
     lower: Tensor
     upper: Tensor
 
@@ -41,3 +45,7 @@ class Clip(Transform):
 
     def forward(self, X: Tensor) -> Tensor:
         return torch.minimum(torch.maximum(X, self.lower.to(X.dtype)), self.upper.to(X.dtype))
+
+    @classmethod
+    def build(cls, configuration: dict[str, Any], tensors: dict[str, Tensor], network: nn.Module | None) -> Self:
+        return cls(tensors["lower"], tensors["upper"])

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import Any, ClassVar, Self
+
+from torch import Tensor, nn
 
 from certgp.transforms.base import Transform
 
 
 class Identity(Transform):
     """g(x) = x."""
+
+    is_identity: ClassVar[bool] = True
+    keeps_coordinates: ClassVar[bool] = True
 
     def __init__(self, dimension: int) -> None:
         super().__init__()
@@ -20,3 +25,7 @@ class Identity(Transform):
 
     def forward(self, X: Tensor) -> Tensor:
         return X
+
+    @classmethod
+    def build(cls, configuration: dict[str, Any], tensors: dict[str, Tensor], network: nn.Module | None) -> Self:
+        return cls(configuration["dimension"])

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
-from certgp.errors import InvalidInputError
-from certgp.transforms.standardised import Standardised
+from certgp.errors import InvalidInputError, ModelFileError
+from certgp.transforms.base import Transform
 
 _VARIANCE_FLOOR = 1e-12  # of an output that does not vary: its derivative stays finite
 _FIRST_BIAS = 0.5
 _BLOCK_ROWS = 1024  # without gradients no more rows' activations than this are alive
 
 
-class Network(Standardised):
+class Network(Transform):
     r"""g(x) = (h(x) - m) / s with h any ``torch.nn.Module`` that maps (n, D) to (n, d).
 
     In training mode (``train()``) m and s are those of the batch, differentiated through; otherwise they are the
@@ -44,6 +46,7 @@ class Network(Standardised):
         return sum(p.shape[0] for p in self.module.parameters() if p.ndim > 1)
 
     def raw(self, X: Tensor) -> Tensor:
+        """h(x) before standardisation: X (n, D) -> (n, d)."""
         if self.training or torch.is_grad_enabled() or X.shape[0] <= _BLOCK_ROWS:
             return self._outputs(X)
         outputs = X.new_empty((X.shape[0], self._dimension))
@@ -55,8 +58,10 @@ class Network(Standardised):
         output: Tensor = self.module(X.to(next(self.module.parameters()).dtype))
         return output.to(X.dtype)
 
-    def moments(self, raw: Tensor) -> tuple[Tensor, Tensor]:
-        return _batch_moments(raw) if self.training else (self.mean, self.scale)
+    def forward(self, X: Tensor) -> Tensor:
+        raw = self.raw(X)
+        mean, scale = _batch_moments(raw) if self.training else (self.mean, self.scale)
+        return (raw - mean.to(raw.dtype)) / scale.to(raw.dtype)
 
     @torch.no_grad()
     def measure(self, raw: Tensor) -> Tensor:
@@ -69,6 +74,27 @@ class Network(Standardised):
         """(h - m) / s of outputs (n, d) with the buffers' m and s."""
         return (raw - self.mean.to(raw.dtype)) / self.scale.to(raw.dtype)
 
+    def configuration(self) -> dict[str, Any]:
+        widths = list(self.module.widths) if isinstance(self.module, TanhNetwork) else None
+        return {"dimension": self.dimension, "widths": widths}
+
+    @classmethod
+    def build(cls, configuration: dict[str, Any], tensors: dict[str, Tensor], network: nn.Module | None) -> Self:
+        """With the weights of the file; a user's own module is copied, so that the one given stays as it is."""
+        weights = {name.removeprefix("module."): t for name, t in tensors.items() if name.startswith("module.")}
+        if configuration["widths"] is not None:
+            module: nn.Module = TanhNetwork(configuration["widths"], torch.Generator())
+        else:
+            module = copy.deepcopy(network) if network is not None else nn.Identity()
+        module = module.to(next(iter(weights.values())).dtype)
+        try:
+            module.load_state_dict(weights)
+        except RuntimeError as error:
+            raise ModelFileError(
+                f"network does not have the weights of the one that was saved ({error}); build it as it was at fit"
+            ) from error
+        return cls(module, configuration["dimension"])
+
 
 def _batch_moments(raw: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and population standard deviation (d,) of outputs (n, d)."""
@@ -79,8 +105,8 @@ def _batch_moments(raw: Tensor) -> tuple[Tensor, Tensor]:
 class TanhNetwork(nn.Sequential):
     """The default network: linear layers of the given widths with tanh between them; two widths make it linear.
 
-    Weights start as N(0, 1 / fan-in) [LeCun 1998] and the first layer's biases as U(-1/2, 1/2): torch's own start is
-    too small for tanh at these widths (measured: docs/deep.md). The generator alone decides, not torch's global one.
+    Weights start as N(0, 1 / fan-in) [LeCun 1998], which keeps the outputs of tanh layers from shrinking, and the first
+    layer's biases as U(-1/2, 1/2). The generator alone decides, not torch's global one.
     """
 
     def __init__(self, widths: Sequence[int], generator: torch.Generator) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import torch
 from torch import Tensor, nn
 
 from certgp.errors import InvalidInputError
-from certgp.transforms.standardised import Standardised
+from certgp.transforms.base import Transform
 
 
-class Projection(Standardised):
+class Projection(Transform):
     r"""z = (x - m) W / sd, sd_j = sqrt(w_j' C w_j), with m (D,) and C (D, D) the mean and covariance of the training
     inputs: the network without hidden layers, whose moments are known in closed form.
+
+    Unit variance keeps the input measure N(0, 1) of the Mercer expansion right while h is learned, and leaves the scale
+    of g(x) to the length-scales alone.
     """
 
     mean: Tensor
@@ -33,15 +38,18 @@ class Projection(Standardised):
         return self.directions.shape[1]
 
     @property
-    def matrix(self) -> Tensor:
-        """W / sd (D, d): z = (x - m) matrix."""
+    def linear_map(self) -> Tensor:
+        """W / sd (D, d)."""
         return self.directions / _spread(self.directions, self.covariance)
 
-    def raw(self, X: Tensor) -> Tensor:
-        return X @ self.directions.to(X.dtype)
+    def forward(self, X: Tensor) -> Tensor:
+        raw = X @ self.directions.to(X.dtype)
+        mean, spread = self.mean @ self.directions, _spread(self.directions, self.covariance)
+        return (raw - mean.to(raw.dtype)) / spread.to(raw.dtype)
 
-    def moments(self, raw: Tensor) -> tuple[Tensor, Tensor]:
-        return self.mean @ self.directions, _spread(self.directions, self.covariance)
+    @classmethod
+    def build(cls, configuration: dict[str, Any], tensors: dict[str, Tensor], network: nn.Module | None) -> Self:
+        return cls(tensors["directions"], tensors["mean"], tensors["covariance"])
 
 
 def _spread(directions: Tensor, covariance: Tensor) -> Tensor:

@@ -1,0 +1,191 @@
+"""Claims about ranks and divergences: figures 1 and 2, and the theorems behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from certgp_paper.claims.finding import Claim, Finding, finding, not_run
+from certgp_paper.experiments.experiment import Row
+from certgp_paper.experiments.results import Results, number, paired, rows_of
+
+
+def _rank(row: Row) -> float | None:
+    """The rank, or the largest one that was tried in vain."""
+    return number(row, "rank", "more_than")
+
+
+def _lower(first: Row, second: Row) -> bool:
+    """A rank tried in vain is itself too low."""
+    needed, other = number(first, "rank"), _rank(second)
+    if needed is None or other is None:
+        return False
+    return needed < other or (needed == other and number(second, "rank") is None)
+
+
+def _is(kernel: str, method: str) -> Callable[[Row], bool]:
+    def matches(row: Row) -> bool:
+        return str(row.get("kernel", "")).startswith(kernel) and row.get("method") == method
+
+    return matches
+
+
+def _lower_rank(first: tuple[str, str], second: tuple[str, str]) -> Callable[[Results], Finding]:
+    """Judged at the largest N, the paper's; what other N say stands beside it."""
+
+    def judge(results: Results) -> Finding:
+        pairs = paired(rows_of(results, "figure1"), ("D", "N", "seed"), _is(*first), _is(*second))
+        tried = _by_n([(a, b) for a, b in pairs if _rank(a) is not None and _rank(b) is not None])
+        # where both were tried in vain nothing is known; where only the first was, it has lost
+        known = {n: [pair for pair in some if _found_one(pair)] for n, some in tried.items()}
+        largest = max((n for n, some in known.items() if some), default=None)
+        if largest is None:
+            return not_run("figure1")
+        judged = known[largest]
+        shown = "; ".join(f"D = {a['D']}: {_shown(a)} against {_shown(b)}" for a, b in _first_seed(judged))
+        texts = [
+            f"{_counts(n, some, len(tried[n]))}{f' ({shown})' if n == largest else ''}" for n, some in known.items()
+        ]
+        return finding(all(_lower(a, b) for a, b in judged), "; ".join(texts))
+
+    return judge
+
+
+def _by_n(pairs: Sequence[tuple[Row, Row]]) -> dict[int, list[tuple[Row, Row]]]:
+    """Pairs by N, the largest first."""
+    sizes = sorted({int(number(a, "N") or 0.0) for a, _ in pairs}, reverse=True)
+    return {n: [(a, b) for a, b in pairs if int(number(a, "N") or 0.0) == n] for n in sizes}
+
+
+def _found_one(pair: tuple[Row, Row]) -> bool:
+    return any(number(row, "rank") is not None for row in pair)
+
+
+def _counts(n: int, known: Sequence[tuple[Row, Row]], tried: int) -> str:
+    """N = 1000: lower in 17 of 18 runs, equal in 1."""
+    lower = sum(_lower(a, b) for a, b in known)
+    equal = sum(number(a, "rank") is not None and number(a, "rank") == number(b, "rank") for a, b in known)
+    ties = f", equal in {equal}" if equal else ""
+    undecided = f", {tried - len(known)} undecided" if tried > len(known) else ""
+    return f"N = {n}: lower in {lower} of {len(known)} runs{ties}{undecided}"
+
+
+def _shown(row: Row) -> str:
+    return f"{'more than ' if number(row, 'rank') is None else ''}{_rank(row):.0f}"
+
+
+def _first_seed(pairs: Sequence[tuple[Row, Row]]) -> list[tuple[Row, Row]]:
+    return [(a, b) for a, b in pairs if a.get("seed") == pairs[0][0].get("seed")]
+
+
+def _lower_kl(first: tuple[str, str], second: tuple[str, str]) -> Callable[[Results], Finding]:
+    def judge(results: Results) -> Finding:
+        pairs = paired(rows_of(results, "figure2"), ("N", "rank"), _is(*first), _is(*second))
+        known = _by_n([(a, b) for a, b in pairs if number(a, "kl") is not None and number(b, "kl") is not None])
+        if not known:
+            return not_run("figure2")
+        lower = {n: [_kl(a) < _kl(b) for a, b in some] for n, some in known.items()}
+        texts = [
+            f"N = {n}: lower at {sum(lower[n])} of {len(some)} ranks ({'; '.join(map(_kl_pair, some[:_KL_SHOWN]))})"
+            for n, some in known.items()
+        ]
+        return finding(all(all(some) for some in lower.values()), "; ".join(texts))
+
+    return judge
+
+
+_KL_SHOWN = 4  # ranks of each N
+
+
+def _kl(row: Row) -> float:
+    return number(row, "kl") or 0.0
+
+
+def _kl_pair(pair: tuple[Row, Row]) -> str:
+    return f"r = {pair[0]['rank']}: {_kl(pair[0]):.3g} against {_kl(pair[1]):.3g}"
+
+
+def _bounds_hold(results: Results) -> Finding:
+    inequalities = [pair for row in rows_of(results, "figure2") for pair in _inequalities(row)]
+    if not inequalities:
+        return not_run("figure2")
+    held = sum(less <= more + _SLACK * max(1.0, abs(more)) for less, more in inequalities)
+    return finding(held == len(inequalities), f"{held} of {len(inequalities)} bounds hold")
+
+
+_SLACK = 1e-9  # rounding of figures that come through JSON
+
+
+def _inequalities(row: Row) -> list[tuple[float, float]]:
+    """Pairs (smaller, larger) that theorems promise; an interval is that of the first draw of random features."""
+    first, average = number(row, "kl_first", "kl"), number(row, "kl")
+    pairs = [(average, number(row, "trace_paper")), (average, number(row, "trace_sharp"))]
+    pairs += [(number(row, "lower"), first), (first, number(row, "upper"))]
+    return [(less, more) for less, more in pairs if less is not None and more is not None]
+
+
+def _promised_ranks_suffice(results: Results) -> Finding:
+    checked = broken = 0
+    for row in rows_of(results, "figure1"):
+        for key in ("a_priori_paper", "a_priori_sharp", "trace_paper", "trace_sharp", "reference"):
+            needed, promised = _rank(row), number(row, key)
+            if needed is not None and promised is not None:
+                # a rank tried in vain is itself too low; what was promised above it is unknown
+                in_vain = number(row, "rank") is None
+                checked += not in_vain or promised <= needed
+                broken += promised <= needed if in_vain else promised < needed
+    if not checked:
+        return not_run("figure1")
+    return finding(not broken, f"{checked - broken} of {checked} promised ranks are at least the rank that is needed")
+
+
+CLAIMS = (
+    Claim(
+        "Mercer approximations need a lower rank than random features (Gaussian kernel)",
+        "Figure 1",
+        "figure1",
+        "in every run at the largest N, the paper's; counts of other N beside it",
+        _lower_rank(("gaussian", "mercer"), ("gaussian", "fourier")),
+    ),
+    Claim(
+        "Gaussian kernels need a lower rank than Matern kernels, truncated expansions",
+        "Figure 1",
+        "figure1",
+        "in every run at the largest N, the paper's; counts of other N beside it",
+        _lower_rank(("gaussian", "mercer"), ("matern", "eigendecomposition")),
+    ),
+    Claim(
+        "Gaussian kernels need a lower rank than Matern kernels, random features",
+        "Figure 1",
+        "figure1",
+        "in every run at the largest N, the paper's; counts of other N beside it",
+        _lower_rank(("gaussian", "fourier"), ("matern", "fourier")),
+    ),
+    Claim(
+        "At equal rank, random features give a worse KL than the truncated Mercer expansion (Gaussian kernel)",
+        "Figure 2",
+        "figure2",
+        "at every rank that both have, for every N",
+        _lower_kl(("gaussian", "mercer"), ("gaussian", "fourier")),
+    ),
+    Claim(
+        "At equal rank, truncation gives a better KL for the Gaussian than for the Matern kernel",
+        "Figure 2",
+        "figure2",
+        "at every rank that both have, for every N",
+        _lower_kl(("gaussian", "mercer"), ("matern", "eigendecomposition")),
+    ),
+    Claim(
+        "The divergence stays within the bounds that theorems and certificates give",
+        "Theorems; Figure 2",
+        "figure2",
+        "every bound of every row",
+        _bounds_hold,
+    ),
+    Claim(
+        "The rank that a theorem or certificate promises to suffice does suffice",
+        "Theorems; Figure 1",
+        "figure1",
+        "every promised rank of every row",
+        _promised_ranks_suffice,
+    ),
+)

@@ -1,0 +1,61 @@
+"""NLPD and training time against the number of training points, on the largest data set at hand.
+
+[paper, figure of the Electric data] The paper shows Electric (1.8 million training rows); where its file is not in the
+data directory, the one there with the most rows stands in. DMGP and DFGP learn from fractions of the training rows, the
+baselines (dashed in the figure) from all of them; these cells are the ones of the deep table. One split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from certgp_paper.datasets import local_dataset
+from certgp_paper.experiments.cells import Cell, Finished
+from certgp_paper.experiments.deep_cells import METRICS, QUICK_DATA, compute, deep_cell, published_metrics, row_of
+from certgp_paper.experiments.experiment import Experiment, Row
+from certgp_paper.published import DEEP_DATA
+
+METHODS = ("DFGP", "DMGP")
+BASELINES = ("SVIGP", "SGPR", "DKL", "RFEDGP", "DNN+S")
+FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.5)
+_QUICK_FRACTIONS = (0.25, 0.5)
+_QUICK_BASELINES = ("SGPR", "DNN+S")
+
+
+def largest_at_hand() -> str:
+    """The set of the paper's deep table whose file here has the most rows; the paper's where there is none."""
+    shapes = {name: local_dataset(name, damaged_as_missing=True).shape for name in DEEP_DATA}
+    rows = {name: shape[0] for name, shape in shapes.items() if shape is not None}
+    return max(rows, key=lambda name: rows[name]) if rows else "electric"
+
+
+def _cells(quick: bool) -> Sequence[Cell]:
+    data = QUICK_DATA if quick else largest_at_hand()
+    parts = [
+        deep_cell(data, method, 0, quick=quick, fraction=fraction)
+        for fraction in (_QUICK_FRACTIONS if quick else FRACTIONS)
+        for method in METHODS
+    ]
+    whole = (*METHODS, *(_QUICK_BASELINES if quick else BASELINES))
+    return parts + [deep_cell(data, method, 0, quick=quick) for method in whole]
+
+
+def _rows(finished: Sequence[Finished]) -> Sequence[Row]:
+    return [_row(cell) for cell in finished]
+
+
+def _row(cell: Finished) -> Row:
+    data, method, settings = str(cell["data"]), str(cell["method"]), cell.cell.settings
+    fraction = float(str(settings.get("fraction", 1.0)))
+    key = {"data": data, "method": method, "fraction": fraction, "baseline": method not in METHODS}
+    paper = published_metrics(method, data) if fraction == 1.0 else dict.fromkeys(METRICS)
+    return row_of(key, [cell], paper)
+
+
+ELECTRIC = Experiment(
+    "electric",
+    "NLPD and training time against the number of training points",
+    _cells,
+    compute,
+    _rows,
+)

@@ -1,0 +1,58 @@
+"""NLPD and training time against the number of training points; baselines on all of them are dashed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from certgp.plots.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, SMALL, VERMILION, new_figure, tidy
+from certgp_paper.experiments.experiment import Row
+from certgp_paper.figures.axes import label_log_axis, star_handle, starred
+
+_COLOURS = {
+    "DFGP": VERMILION,
+    "DMGP": BLUE,
+    "SVIGP": GREEN,
+    "SGPR": SKY,
+    "DKL": ORANGE,
+    "RFEDGP": PURPLE,
+    "DNN+S": BLACK,
+}
+
+
+def draw(rows: Sequence[Row]) -> Figure:
+    """Two panels."""
+    figure = new_figure(3.2)
+    left, right = figure.subplots(1, 2)
+    for axes, metric in ((left, "nlpd"), (right, "cpu_seconds")):
+        _lines(axes, rows, metric)
+        _log_ticks(axes, sorted({row["rows"] for row in rows}))
+    right.set_yscale("log")
+    label_log_axis(right.yaxis)
+    data = starred(str(rows[0]["data"]), rows)
+    tidy(left, f"{data}: NLPD", "training rows", "NLPD (smaller is better)")
+    tidy(right, f"{data}: training time", "training rows", "CPU seconds")
+    handles = [*left.get_legend_handles_labels()[0], *star_handle(rows)]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=SMALL, frameon=False)
+    return figure
+
+
+def _log_ticks(axes: Axes, counts: Sequence[int]) -> None:
+    """A logarithmic axis with a tick at each number of rows."""
+    axes.set_xscale("log")
+    axes.set_xticks(counts, [f"{count:,}" for count in counts], rotation=45)
+    axes.minorticks_off()
+
+
+def _lines(axes: Axes, rows: Sequence[Row], metric: str) -> None:
+    for method in dict.fromkeys(row["method"] for row in rows):
+        part = sorted((row for row in rows if row["method"] == method), key=lambda row: row["rows"])
+        colour = _COLOURS.get(method, "gray")
+        if part[-1]["baseline"]:
+            axes.axhline(part[-1][metric], linestyle="--", linewidth=1.0, color=colour, label=f"{method}, all rows")
+        else:
+            axes.plot(
+                [r["rows"] for r in part], [r[metric] for r in part], "o-", markersize=3, color=colour, label=method
+            )

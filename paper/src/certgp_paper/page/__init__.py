@@ -1,0 +1,1 @@
+"""The page docs/reproduction.md, made from results."""

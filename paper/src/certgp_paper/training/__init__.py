@@ -1,0 +1,1 @@
+"""Training as the paper does it."""

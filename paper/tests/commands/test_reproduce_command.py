@@ -1,0 +1,107 @@
+"""certgp reproduce, on cells that are already finished: long tables are cut on the screen, files hold everything."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from certgp_paper.commands import reproduce
+from certgp_paper.experiments import figure2
+from certgp_paper.experiments.cells import Finished
+from certgp_paper.experiments.curves import CURVES
+from certgp_paper.experiments.figure1 import FIGURE1
+from certgp_paper.experiments.linear_table import TABLE_NLPD
+from certgp_paper.experiments.store import CellStore
+
+FIGURE1_RESULTS = ("kl_per_row", "a_priori_paper", "a_priori_sharp", "trace_paper", "trace_sharp", "reference")
+MODEL = {"rmse": 0.1, "rmse_inputs": 0.1, "coverage": 1.0, "seconds": 0.1}
+
+
+@pytest.fixture
+def finished_curves(tmp_path, monkeypatch):
+    """The curve's one cell, without the draws of frequencies."""
+    cell = CURVES.cells(False)[0]
+    grid = [0.01 * i for i in range(100)]
+    answer = {"mean": grid, "lower": [x - 1 for x in grid], "upper": [x + 1 for x in grid]}
+    values = {"x": [0.0], "y": [0.5], "grid": grid, "truth": grid, "models": [{"model": "exact GP", **MODEL, **answer}]}
+    CellStore(tmp_path / "results").save(Finished(cell, values, 0.1))
+    monkeypatch.setattr(reproduce, "experiment", lambda name: replace(CURVES, cells=lambda quick: [cell]))
+
+
+def test_long_tables_are_cut_on_the_screen_and_whole_in_the_file(certgp, finished_curves, tmp_path):
+    outcome = certgp("reproduce", "curves", "--out", "results")  # everything is finished: nothing is computed
+    assert outcome.code == 0
+    assert "exact GP" in outcome.out
+    assert "and 101 more rows in curves.csv" in outcome.out
+    with (tmp_path / "results" / "curves.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 102
+    assert (tmp_path / "results" / "curves.png").exists()
+
+
+def test_showing_writes_nothing(certgp, finished_curves, tmp_path):
+    outcome = certgp("reproduce", "curves", "--show", "--out", "results")
+    assert outcome.code == 0
+    assert "1 of 1 cells finished" in outcome.out
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["curves.jsonl"]
+    assert certgp("reproduce", "curves", "--show", "--out", "nothing").code == 0
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_quick_results_have_a_folder_of_their_own_and_say_what_they_are(certgp, finished_curves, tmp_path):
+    assert certgp("reproduce", "curves", "--quick", "--out", "results").code == 0
+    assert not (tmp_path / "results" / "curves.csv").exists()
+    assert "quick version" in (tmp_path / "results" / "quick" / "curves.json").read_text()
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_computing(certgp, tmp_path, monkeypatch):
+    monkeypatch.setattr(figure2, "_compute", None)  # would fail
+    (tmp_path / "file").write_text("")
+    for out in ("file", "file/below"):
+        outcome = certgp("reproduce", "figure2", "--quick", "--out", out)
+        assert outcome.code != 0
+        assert f"--out {out} " in outcome.err
+        assert "Errno" not in outcome.err
+
+
+def test_a_cell_without_results_gives_a_message(certgp, finished_curves, tmp_path):
+    path = tmp_path / "results" / "curves.jsonl"
+    content = json.loads(path.read_text())
+    for result, said in (({}, "is not a finished cell"), (None, "is not a finished cell"), ({"x": [0.0]}, "has no ")):
+        path.write_text(json.dumps(content | {"result": result}) + "\n")
+        outcome = certgp("reproduce", "curves", "--show", "--out", "results")
+        assert said in outcome.error()
+        assert "curves.jsonl" in outcome.err
+        assert "to compute" in outcome.err
+
+
+def test_show_honours_only(certgp, tmp_path):
+    store = CellStore(tmp_path / "results")
+    for cell in FIGURE1.cells(True)[:2]:
+        store.save(Finished(cell, dict.fromkeys(("rank", *FIGURE1_RESULTS)), 0.1))
+    everything = certgp("reproduce", "figure1", "--quick", "--show", "--out", "results")
+    assert "(2 of 12 cells finished)" in everything.out
+    some = certgp("reproduce", "figure1", "--quick", "--show", "--only", "D=1", "method=mercer", "--out", "results")
+    assert "(1 of 1 cells finished)" in some.out
+
+
+def test_sets_that_are_not_at_hand_are_left_out_and_named(certgp, tmp_path, monkeypatch):
+    monkeypatch.setenv("CERTGP_DATA", str(tmp_path / "data"))
+    (tmp_path / "data").mkdir()
+    np.savez(tmp_path / "data" / "bike.npz", X=np.zeros((9, 3)), y=np.zeros(9))
+    only = ["--only", "rank=6", "method=MGP", "split=0", "variant=certgp"]
+    told = {"nlpd": 0.1, "rmse": 0.1, "cpu_seconds": 1.0, "n_rows": 9, "n_columns": 3}
+    monkeypatch.setattr(reproduce, "experiment", lambda name: replace(TABLE_NLPD, compute=lambda settings: told))
+    outcome = certgp("reproduce", "table-nlpd", "--out", "results", *only)
+    assert outcome.code == 0
+    (line,) = (tmp_path / "results" / "table-linear.jsonl").read_text().splitlines()
+    assert json.loads(line)["settings"] == TABLE_NLPD.cells(False)[0].settings | {"data": "bike", "method": "MGP"}
+    (line,) = [line for line in outcome.err.splitlines() if "elevators" in line]
+    assert line.startswith("note: elevators is left out: ")
+    assert "certgp datasets fetch elevators" in line
+    nothing = certgp("reproduce", "table-nlpd", "--out", "results", *only, "data=sarcos")
+    assert nothing.code != 0
+    assert "certgp datasets fetch sarcos" in nothing.err

@@ -1,0 +1,125 @@
+"""One fit: rows in the user's units, what trains on them, and the fitted model that comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from certgp.data import PickedRows, Rows, RowSource, StandardisedRows, Standardiser, SubsetSource, Summary
+from certgp.data.rows import read_target
+from certgp.data.summary import DISTINCT_LIMIT
+from certgp.errors import InvalidInputError
+from certgp.estimators.fingerprint import fingerprint
+from certgp.estimators.validation import check_engine, new_generator
+from certgp.gp import GaussianProcess, LowRankProcess, noise_scale
+from certgp.guarantees import Certificate
+from certgp.guarantees.automatic_rank import search_rank
+from certgp.guarantees.subject import Subject
+from certgp.models import FittedModel
+from certgp.training.evaluation_log import FitCheckpoint
+from certgp.training.recipes import AUTOMATIC, Fit, Settings, Trainer
+
+_CHECKPOINT_SEED = 0
+_CALIBRATION_SHARE = 0.1  # of the rows
+_FEWEST_CALIBRATION_ROWS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """A fit that is going on."""
+
+    rows: Rows  # in the user's units
+    summary: Summary
+    settings: Settings
+    source: StandardisedRows  # the same rows
+    trainer: Trainer
+    new_generator: Callable[[], np.random.Generator]  # of the user's random state
+
+    def run(self, calibrate: bool) -> tuple[FittedModel, Fit]:
+        """Train on all rows; with ``calibrate`` unless the training itself holds rows back to scale the noise."""
+        if calibrate and not self.trainer.calibrates:
+            return self._calibrate()
+        fit, certificate = self._train(self.source)
+        return self.model(fit.process, certificate), fit
+
+    def model(self, process: GaussianProcess, certificate: Certificate | None = None) -> FittedModel:
+        """A process in the user's units."""
+        lower, upper = self.summary.range()
+        in_float64, standardiser = self.settings.dtype != "float32", self.settings.standardiser
+        return FittedModel(process, standardiser, lower, upper, in_float64, certificate, self.rows)
+
+    def _train(self, source: RowSource) -> tuple[Fit, Certificate | None]:
+        """Train on some rows: at the rank asked for, or at the smallest one whose certificate meets the tolerance."""
+        settings = self.settings
+        if settings.rank != AUTOMATIC:
+            return self.trainer.fit(source, settings.rank), None
+        proven: list[Certificate] = []
+
+        def search(trainer: Trainer) -> Fit:
+            fit_at, usable = partial(trainer.fit_at, source), trainer.usable_rank
+            fit, process, certificate = search_rank(
+                fit_at, usable, self._subject, source, settings.tolerance, settings.max_rank
+            )
+            proven.append(certificate)
+            return replace(fit, process=process)
+
+        return self.trainer.fit_automatically(source, search), proven[0]
+
+    def _subject(self, process: LowRankProcess) -> Subject:
+        return Subject(process, self.settings.standardiser, self.settings.engine, self.new_generator)
+
+    def _calibrate(self) -> tuple[FittedModel, Fit]:
+        """Fit nine tenths of the rows, scale the predictive noise to suit the last tenth, condition on these too."""
+        n = self.rows.n_rows
+        order, count = self.new_generator().permutation(n), round(_CALIBRATION_SHARE * n)
+        if count < _FEWEST_CALIBRATION_ROWS:
+            raise InvalidInputError(
+                f"calibrate=True holds back a tenth of the rows and needs at least {_FEWEST_CALIBRATION_ROWS} there, "
+                f"but {n} rows give {count}; use calibrate=False or more rows"
+            )
+        held_out, learned = np.sort(order[:count]), np.sort(order[count:])
+        fit, _ = self._train(SubsetSource(self.source, learned))
+        model = self.model(fit.process)
+        aside = PickedRows(self.rows, held_out)
+        (mean,), (variance,) = model.member_moments(aside)
+        y = read_target(aside)
+        model.process.noise_scale = noise_scale(y, mean, variance, model.noise_variance)
+        more = SubsetSource(self.source, held_out)
+        extended = model.extended(more, model.lower, model.upper, self.settings.engine)
+        return self.model(extended.process), fit
+
+
+def make_settings(
+    estimator: BaseEstimator, parameters: Mapping[str, Any], standardiser: Standardiser, summary: Summary | None = None
+) -> Settings:
+    """What an estimator's parameters say to whatever trains it, on rows of this summary; refuses what cannot work."""
+    path, automatic = parameters.get("checkpoint"), parameters.get("rank") == AUTOMATIC
+    seed = parameters["random_state"] if path is None else _repeatable_seed(parameters["random_state"])
+    digest, distinct = ("", DISTINCT_LIMIT) if summary is None else (summary.digest, summary.distinct_rows)
+    checkpoint = None if path is None else FitCheckpoint(Path(path), fingerprint(estimator, digest, seed), automatic)
+    blank = Settings(
+        standardiser=standardiser,
+        new_generator=partial(new_generator, seed),
+        checkpoint=checkpoint,
+        distinct_rows=distinct,
+        engine=check_engine(parameters.get("engine", "local")),
+    )
+    return blank.with_parameters(parameters)
+
+
+def _repeatable_seed(random_state: Any) -> int:
+    """The random state, fixed for the whole fit, because a resumed fit must be able to repeat it."""
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    if random_state is None:
+        return _CHECKPOINT_SEED
+    raise InvalidInputError(
+        f"checkpoint needs random_state to be a whole number or None, found {random_state!r}: a resumed fit draws the "
+        "same subsamples again"
+    )

@@ -1,0 +1,138 @@
+"""rank="auto": grow nested features until the certified KL divergence per row meets the tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from certgp.data import RowSource
+from certgp.errors import RankWarning, warn_user
+from certgp.gp import LowRankProcess
+from certgp.guarantees.certificate import Certificate
+from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK
+from certgp.guarantees.dominated import certify_dominated
+from certgp.guarantees.reference import Problem, Reference, certify_through, growing_references
+from certgp.guarantees.subject import Subject
+
+FIRST_RANK = 16
+_REFERENCE_FACTOR = 2
+_SHARE = 0.25  # of the tolerance that the width of a reference's interval may take
+
+
+class RankFit(Protocol):
+    """A fit at one rank."""
+
+    @property
+    def low_rank(self) -> LowRankProcess:
+        """The fitted process."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Did the user stop it, so that no further fit should follow?"""
+
+
+F = TypeVar("F", bound=RankFit)
+
+
+@dataclass(frozen=True, eq=False)
+class _Verdict:
+    """What is proven of a fitted process, and the reference through which (None where it certified itself)."""
+
+    certificate: Certificate
+    reference: Reference | None
+
+    def meets(self, tolerance: float) -> bool:
+        return self.certificate.kl.upper <= tolerance * self.certificate.n_rows
+
+
+def search_rank(
+    fit_at: Callable[[int], F],
+    usable_rank: Callable[[int], int],
+    subject_of: Callable[[LowRankProcess], Subject],
+    source: RowSource,
+    tolerance: float,
+    max_rank: int,
+) -> tuple[F, LowRankProcess, Certificate]:
+    """Fit at ranks 16, 32, 64, ... until KL(exact || model) / N <= tolerance is proven, then drop what is not needed.
+
+    ``fit_at(rank)`` learns hyper-parameters for each rank. At those of the last one the features are cut to the
+    smallest rank that still meets the tolerance. At ``max_rank`` the search ends with a warning that says how far it
+    got. The certificate is in the user's units.
+    """
+    rank = min(FIRST_RANK, max_rank)
+    while True:
+        usable = usable_rank(rank)
+        fit = fit_at(usable)
+        process = fit.low_rank
+        subject = subject_of(process)
+        verdict = _judge(subject, subject.problem(source), tolerance)
+        if verdict.meets(tolerance):
+            process, certificate = _cut(process, verdict, tolerance)
+            break
+        if rank >= max_rank or usable < rank or fit.interrupted:
+            certificate = verdict.certificate
+            _explain(process.model.rank, certificate, tolerance, max_rank)
+            break
+        rank = min(2 * rank, max_rank)
+    return fit, process, subject.in_user_units(certificate)
+
+
+def _judge(subject: Subject, problem: Problem, tolerance: float) -> _Verdict:
+    """The best statement about this process: its own statistics where they suffice, else a reference wide enough."""
+    process, n, s2 = subject.process, problem.source.n_rows, problem.noise_variance
+    best: _Verdict | None = None
+    if process.model.features.dominated:
+        rounding = process.model.features.rounding()
+        best = _Verdict(certify_dominated(process.statistics, process.signal_variance, s2, rounding), None)
+    first = max(_REFERENCE_FACTOR * process.model.rank, 2 * FIRST_RANK)
+    largest = max(first, DEFAULT_MAX_REFERENCE_RANK)
+
+    def promising(gap: float) -> bool:
+        return 0.5 * gap / s2 <= _SHARE * tolerance * n
+
+    for reference in growing_references(
+        problem, first, largest, promising, subject.new_generator(), insist=best is None
+    ):
+        certificate = certify_through(reference)
+        if best is None or certificate.kl.upper <= best.certificate.kl.upper:
+            best = _Verdict(certificate, reference)
+        if certificate.kl.upper <= tolerance * n or certificate.kl.lower > tolerance * n:
+            break
+    if best is None:
+        raise RuntimeError("a model that does not certify itself was not given a reference")
+    return best
+
+
+def _cut(process: LowRankProcess, verdict: _Verdict, tolerance: float) -> tuple[LowRankProcess, Certificate]:
+    """The process at the smallest rank, by bisection, that still meets the tolerance at these hyper-parameters.
+
+    Along nested features dominated by the kernel the divergence falls with the rank, so bisection finds the smallest.
+    cos/sin pairs are weighed anew at each rank and only nearly do, so there it finds a rank that meets the tolerance.
+    """
+    step, features = process.model.features.group, process.model.features
+    sf2, s2, reference = process.signal_variance, process.noise_variance, verdict.reference
+    rounding = features.rounding()  # of the leading features it is smaller
+
+    def certificate(rank: int) -> Certificate:
+        if reference is not None:
+            return certify_through(reference, rank)
+        return certify_dominated(process.statistics.picked(features.leading_columns(rank)[0]), sf2, s2, rounding)
+
+    low, high = 0, process.model.rank // step
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = certificate(step * middle).kl.upper <= tolerance * process.statistics.n
+        low, high = (low, middle) if enough else (middle, high)
+    return process.truncated(step * high), certificate(step * high)
+
+
+def _explain(rank: int, certificate: Certificate, tolerance: float, max_rank: int) -> None:
+    n = certificate.n_rows
+    warn_user(
+        f"rank='auto' ended at rank {rank} with a certified KL per row between {certificate.kl.lower / n:.3g} and "
+        f"{certificate.kl.upper / n:.3g}, which does not meet tolerance={tolerance:g}. Raise max_rank "
+        f"(now {max_rank}) or tolerance; features dominated by the kernel trained with objective='elbo', fewer "
+        "dimensions (projection or embedding) and a Gaussian kernel need fewer features",
+        RankWarning,
+    )

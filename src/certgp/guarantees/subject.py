@@ -1,0 +1,58 @@
+"""What is certified: a fitted low-rank process, its units, and the means to read rows again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from certgp.data import RowSource, Standardiser
+from certgp.engines import Engine
+from certgp.gp import LowRankProcess
+from certgp.guarantees.certificate import Certificate, Interval
+from certgp.guarantees.reference import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A fitted low-rank process in standardised units, and the standardiser that leads back to the user's."""
+
+    process: LowRankProcess
+    standardiser: Standardiser
+    engine: Engine
+    new_generator: Callable[[], np.random.Generator]
+
+    @property
+    def unit(self) -> float:
+        """One standardised unit of y in the user's units."""
+        return self.standardiser.y_scale
+
+    def tensor(self, X: NDArray[np.floating]) -> Tensor:
+        """Rows (n, D) in the user's units, standardised."""
+        return torch.from_numpy(self.standardiser.inputs(X))
+
+    def problem(self, source: RowSource) -> Problem:
+        """The process on its rows."""
+        process = self.process
+        return Problem(process.model, process.signal_variance, process.noise_variance, source, self.engine)
+
+    def in_user_units(self, certificate: Certificate) -> Certificate:
+        """The statement about the training rows in the units of y, with what is assumed of the transform."""
+        evidence = certificate.log_evidence
+        if evidence is not None:
+            shift = certificate.n_rows * math.log(self.unit)
+            evidence = Interval(evidence.lower - shift, evidence.upper - shift)
+        transform = self.process.model.transform
+        assumptions = certificate.assumptions
+        if not transform.is_identity:
+            kind = type(transform).__name__.lower()
+            assumptions = (
+                *assumptions,
+                f"the exact GP meant here has the same {kind} g(x) in front of its kernel: it is a GP on g(x)",
+            )
+        return replace(certificate, log_evidence=evidence, assumptions=assumptions)

@@ -1,0 +1,123 @@
+"""The table of methods: what ``certgp``, the command line, AutoGP and model files know of estimators.
+
+Nothing here imports torch. Packages add methods of their own through the entry point group ``certgp.methods``: the name
+is that of the command line, the value the estimator's class, as in ``hat = "my_package.hat:HatGP"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
+
+from certgp.errors import InvalidInputError, ModelFileError, warn_user
+
+GROUP = "certgp.methods"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Method:
+    """An estimator by the name that users type."""
+
+    name: str  # on the command line
+    path: str  # module:class
+    default_rank: int | None = 100  # None: the method has no rank
+    kernel: str | None = None  # the only kernel it takes, if there is only one
+    other_kernels: str = ""  # what to use with another kernel
+
+    @property
+    def class_name(self) -> str:
+        """Name of the class."""
+        return self.path.partition(":")[2]
+
+    def load(self) -> Any:
+        """The estimator's class; refuses one that cannot be imported."""
+        module, _, name = self.path.partition(":")
+        try:
+            return getattr(import_module(module), name)
+        except Exception as error:  # of whatever a package does when it is imported
+            raise InvalidInputError(
+                f"the method {self.name!r} ({self.path}) does not work ({type(error).__name__}: {error}); update or "
+                "remove the package that declares it"
+            ) from error
+
+
+BUILT_IN = (
+    Method("auto", "certgp.estimators.auto:AutoGP"),
+    Method("mercer", "certgp.estimators.mercer:MercerGP", 100, "gaussian", "fourier, sparse or exact"),
+    Method("fourier", "certgp.estimators.fourier:FourierGP"),
+    Method("sparse", "certgp.estimators.sparse:SparseGP"),
+    Method("exact", "certgp.estimators.exact:ExactGP", None),
+    Method("deep-mercer", "certgp.estimators.deep_mercer:DeepMercerGP", 15, "gaussian", "deep-fourier"),
+    Method("deep-fourier", "certgp.estimators.deep_fourier:DeepFourierGP", 40),
+)
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A method in AutoGP's race, with the options that set it apart from others of the same class."""
+
+    name: str
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    certifies_itself: bool = False  # from its own statistics, at no cost
+    finds_rank: bool = True  # is it of use where a rank is to be proven?
+
+
+CONTESTANTS = (
+    Contestant("mercer", "mercer", certifies_itself=True),
+    Contestant("mercer-marginal", "mercer", {"objective": "marginal", "variance": "lowrank"}, finds_rank=False),
+    Contestant("sparse", "sparse", certifies_itself=True),
+    Contestant("fourier", "fourier"),
+    Contestant("fourier-learned", "fourier", {"learn_frequencies": True}, finds_rank=False),
+)
+
+
+@cache
+def methods() -> dict[str, Method]:
+    """All methods by name: those of certgp, and those that installed packages add."""
+    found = {method.name: method for method in BUILT_IN}
+    for point in entry_points(group=GROUP):
+        found.setdefault(point.name, Method(point.name, point.value))
+    return found
+
+
+def load_all() -> None:
+    """Import every method's class, so that files that name one can be read; one that fails is named and left out."""
+    for method in methods().values():
+        try:
+            method.load()
+        except InvalidInputError as error:
+            warn_user(str(error))
+
+
+def registered_name(cls: type) -> str:
+    """The name under which files know a class: short inside certgp, with its module outside."""
+    return cls.__name__ if cls.__module__.split(".")[0] == "certgp" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def find_registered(name: str, registry: Mapping[str, T], what: str) -> T:
+    """The class that a file names: defined already, or in a package that declares its methods."""
+    if name not in registry:
+        load_all()
+    if name not in registry:
+        raise ModelFileError(
+            f"the file holds the {what} {name!r}, which is not known here; import the module that defines it before "
+            "load()"
+        )
+    return registry[name]
+
+
+def check_registered(cls: type, registry: Mapping[str, type]) -> str:
+    """The name of a class in a registry; refuses one that ``load`` would not find under it."""
+    name = registered_name(cls)
+    if "<locals>" in name or registry.get(name) is not cls:
+        raise ModelFileError(
+            f"{cls.__qualname__} is defined inside a function or was defined again since, so load() could not find it; "
+            "define it at the top level of a module"
+        )
+    return name

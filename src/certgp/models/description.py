@@ -1,0 +1,120 @@
+"""Fitted models as named tensors plus plain values, and back. Nothing here runs code that a file brings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from certgp.data import Standardiser
+from certgp.errors import ModelFileError
+from certgp.features.base import FEATURE_MAPS, build_features
+from certgp.gp import ExactProcess, GaussianProcess, LowRankModel, LowRankProcess, MixtureProcess, Statistics
+from certgp.guarantees import Certificate
+from certgp.kernels import kernel_from_description
+from certgp.methods import check_registered
+from certgp.models.fitted import FittedModel
+from certgp.transforms.base import TRANSFORMS, build_transform, describe_transform
+
+Tensors = dict[str, Tensor]
+Values = dict[str, Any]
+
+
+def describe_model(model: FittedModel) -> tuple[Tensors, Values]:
+    """Tensors and JSON-able values that rebuild a fitted model."""
+    tensors, process = describe_process(model.process)
+    standardiser = model.standardiser
+    tensors["standardiser.x_mean"] = torch.from_numpy(standardiser.x_mean.copy())
+    tensors["standardiser.x_scale"] = torch.from_numpy(standardiser.x_scale.copy())
+    tensors["standardiser.ignored"] = torch.from_numpy(standardiser.ignored.copy())
+    tensors["range.lower"], tensors["range.upper"] = torch.from_numpy(model.lower), torch.from_numpy(model.upper)
+    values = {
+        "y_mean": standardiser.y_mean,
+        "y_scale": standardiser.y_scale,
+        "process": process,
+        "in_float64": model.in_float64,
+        "certificate": None if model.certificate is None else model.certificate.to_dict(),
+    }
+    return {name: tensor.detach().contiguous() for name, tensor in tensors.items()}, values
+
+
+def build_model(tensors: Tensors, values: Values, network: nn.Module | None = None) -> FittedModel:
+    """The model that ``describe_model`` described; a network of the user's own must be given back."""
+    standardiser = Standardiser(
+        tensors["standardiser.x_mean"].numpy(),
+        tensors["standardiser.x_scale"].numpy(),
+        values["y_mean"],
+        values["y_scale"],
+        tensors["standardiser.ignored"].numpy(),
+    )
+    certificate = values["certificate"]
+    return FittedModel(
+        build_process(tensors, values["process"], network),
+        standardiser,
+        tensors["range.lower"].numpy(),
+        tensors["range.upper"].numpy(),
+        values["in_float64"],
+        None if certificate is None else Certificate.from_dict(certificate),
+    )
+
+
+def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
+    """Tensors and values of one process, or of all members of a mixture."""
+    values: Values = {
+        "signal_variance": process.signal_variance,
+        "noise_variance": process.noise_variance,
+        "noise_scale": process.noise_scale,
+    }
+    if isinstance(process, MixtureProcess):
+        described = [describe_process(member) for member in process.members]
+        named = {f"{i}.{name}": tensor for i, (part, _) in enumerate(described) for name, tensor in part.items()}
+        return named, {"kind": "mixture", "members": [own for _, own in described]}
+    if isinstance(process, ExactProcess):
+        tensors = {"rows.X": process.X, "rows.y": process.y}
+        return tensors, values | {"kind": "exact", "kernel": process.kernel.describe()}
+    if not isinstance(process, LowRankProcess):
+        raise ModelFileError(f"a {type(process).__name__} cannot be saved")
+    stats, model = process.statistics, process.model
+    check_registered(type(model.features), FEATURE_MAPS)
+    check_registered(type(model.transform), TRANSFORMS)
+    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    tensors |= {"statistics.A": stats.A, "statistics.b": stats.b}
+    return tensors, values | {
+        "kind": "lowrank",
+        "variance": process.variance_kind,
+        "yty": stats.yty,
+        "n": stats.n,
+        "kernel_trace": stats.kernel_trace,
+        "transform": describe_transform(model.transform),
+        "features": model.features.describe(),
+    }
+
+
+def build_process(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
+    """The process that ``describe_process`` described."""
+    if values["kind"] == "mixture":
+        parts = [_select_part(tensors, f"{i}.") for i in range(len(values["members"]))]
+        pairs = zip(parts, values["members"], strict=True)
+        return MixtureProcess([build_process(part, described, network) for part, described in pairs])
+    process = _build_single(tensors, values, network)
+    process.noise_scale = values["noise_scale"]
+    return process
+
+
+def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
+    signal, noise = values["signal_variance"], values["noise_variance"]
+    if values["kind"] == "exact":
+        kernel = kernel_from_description(values["kernel"])
+        return ExactProcess(kernel, tensors["rows.X"], tensors["rows.y"], noise)
+    transform = build_transform(values["transform"], _select_part(tensors, "model.transform."), network)
+    features = build_features(values["features"], _select_part(tensors, "model.features."))
+    A, b = tensors["statistics.A"], tensors["statistics.b"]
+    stats = Statistics(A, b, values["yty"], values["n"], values["kernel_trace"])
+    model = LowRankModel(transform, features).eval().requires_grad_(False)
+    return LowRankProcess(model, stats, signal, noise, values["variance"])
+
+
+def _select_part(tensors: Tensors, prefix: str) -> Tensors:
+    """The tensors whose names begin with a prefix, without it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

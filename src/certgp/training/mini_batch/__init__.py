@@ -1,0 +1,1 @@
+"""Training in small steps: networks, alone or together with the GP on their outputs."""

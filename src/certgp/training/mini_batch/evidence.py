@@ -1,0 +1,256 @@
+"""Joint training of a network and a low-rank GP on its outputs, chunk by chunk.  [theory sec. 9]
+
+The evidence does not split into a sum over rows, but its gradient does once the r x r cotangents are known:
+
+    dL = sum_chunks < 2 Phi_c G_A + y_c G_b', dPhi_c >,    G_A = dL/dA,  G_b = dL/db at the statistics of all rows
+
+So a step needs the rows of one chunk, and (A, b) of all rows. These are kept *running*: a chunk's step first replaces
+the chunk's old contribution by its new one, and a full pass without gradients now and then makes all of them exact.
+For fixed (A, b) the step descends a bound: with q(w) = N(C^-1 b, s2 C^-1) it is the gradient of E_q[-log p(y | w)], so
+stale statistics mean a posterior q that lags behind, not a wrong objective.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from certgp.data import Chunk, ChunkSource, RowSource
+from certgp.engines import LocalEngine
+from certgp.engines.folds import fold_feature_statistics
+from certgp.errors import InvalidInputError
+from certgp.features import FeatureMap
+from certgp.gp import LowRankModel, LowRankProcess, Statistics, evidence_gradient, feature_cotangent, noise_scale
+from certgp.gp.calibration import gaussian_nlpd
+from certgp.gp.profile import NOISE_RATIO_BOUNDS
+from certgp.training.mini_batch.embedding import fit_head, head_model, raw_outputs
+from certgp.training.mini_batch.steps import MinibatchTask, TrainedModule
+from certgp.transforms import Network
+
+STATISTICS = ("running", "batch")
+_START_ITERATIONS = 12
+_START_ROWS = 20_000
+_POLISH_ITERATIONS = 15
+_POLISH_ROWS = 100_000
+_CONTRIBUTION_BYTES = 1 << 28
+
+
+class JointModel(TrainedModule):
+    """A low-rank model with its two variances: everything the evidence depends on."""
+
+    def __init__(self, model: LowRankModel, signal_variance: float, noise_variance: float) -> None:
+        super().__init__()
+        if not isinstance(model.transform, Network):
+            raise TypeError("joint training is for models with a network in front")
+        if not model.features.fixed_kernel().constant_diagonal:
+            raise InvalidInputError("a network takes a kernel whose k(x, x) is constant; leave out linear parts")
+        self.model = model
+        self.log_signal_variance = nn.Parameter(torch.tensor(math.log(signal_variance), dtype=torch.float64))
+        self.log_noise_variance = nn.Parameter(torch.tensor(math.log(noise_variance), dtype=torch.float64))
+
+    @property
+    def network(self) -> Network:
+        """The transform, known to be a network."""
+        assert isinstance(self.model.transform, Network)  # for type checkers; __init__ refuses others
+        return self.model.transform
+
+    @property
+    def features(self) -> FeatureMap:
+        """The feature map on the network's outputs."""
+        return self.model.features
+
+    @property
+    def variances(self) -> tuple[float, float]:
+        """Signal variance and noise variance."""
+        return float(self.log_signal_variance.detach().exp()), float(self.log_noise_variance.detach().exp())
+
+    @torch.no_grad()
+    def set_variances(self, signal_variance: float, noise_variance: float) -> None:
+        """Start the variances anew."""
+        self.log_signal_variance.fill_(math.log(signal_variance))
+        self.log_noise_variance.fill_(math.log(noise_variance))
+
+    def choose_indices(self) -> None:
+        """The index set of Mercer features follows their length-scales, between steps and never within one."""
+        self.features.choose_indices(self.features.rank)
+
+
+class RunningStatistics:
+    """Statistics of all rows as a sum over chunks of which each can be replaced.
+
+    Where the contributions of all chunks together would be large, they are not kept: the total then stays as the last
+    refresh left it, and the steps' gradients are unbiased for it.
+    """
+
+    def __init__(self, chunks: Sequence[Statistics]) -> None:
+        rank = chunks[0].rank
+        self.total = sum(chunks[1:], chunks[0])
+        keep = 8 * len(chunks) * rank * (rank + 1) <= _CONTRIBUTION_BYTES
+        self._chunks: list[Statistics] | None = list(chunks) if keep else None
+
+    def replace(self, index: int, new: Statistics) -> Statistics:
+        """The total after chunk ``index`` has changed to ``new``."""
+        if self._chunks is not None:
+            old, self._chunks[index] = self._chunks[index], new
+            total = self.total
+            self.total = replace(total, A=total.A - old.A + new.A, b=total.b - old.b + new.b)
+        return self.total
+
+
+class EvidenceTask(MinibatchTask):
+    """Minimise the negative log evidence (or ELBO) of a network and its GP.
+
+    ``statistics="running"`` is the method above. ``"batch"`` takes each batch for the whole data set, which is cheaper
+    by the refresh but biased; the released code of the paper does so.
+    """
+
+    module: JointModel
+
+    def __init__(
+        self,
+        module: JointModel,
+        rows: RowSource,
+        validation: RowSource | None,
+        *,
+        objective: str,
+        variance: str,
+        statistics: str = "running",
+    ) -> None:
+        self.module = module
+        self.rows, self.validation = rows, validation
+        self.objective, self.variance, self.statistics = objective, variance, statistics
+        self.n_rows, self.rank = rows.n_rows, module.model.rank
+        self._chunks: Sequence[NDArray[np.int64]] = ()
+        self._running: RunningStatistics | None = None
+        bounds = module.features.parameter_bounds()
+        self._bounded = [(p, bounds[name]) for name, p in module.features.named_parameters() if name in bounds]
+
+    def network_parameters(self) -> list[nn.Parameter]:
+        return [p for p in self.module.network.parameters() if p.requires_grad]
+
+    def head_parameters(self) -> list[nn.Parameter]:
+        variances = [self.module.log_signal_variance, self.module.log_noise_variance]
+        return [*(p for p in self.module.features.parameters() if p.requires_grad), *variances]
+
+    def start(self) -> None:
+        """Length-scales and variances that suit the untrained network's outputs, on some of the rows."""
+        spread = np.linspace(0, self.n_rows - 1, min(self.n_rows, _START_ROWS)).astype(np.int64)
+        some = ChunkSource(self.rows.take(spread))
+        raw = raw_outputs(self.module.network, some)
+        embedded = Chunk(self.module.network.measure(raw.X), raw.y)
+        best = fit_head(self.module.features, embedded, self.objective, _START_ITERATIONS)
+        self.module.choose_indices()
+        self.module.set_variances(best.signal_variance, best.noise_variance)
+
+    def refresh(self, chunks: Sequence[NDArray[np.int64]]) -> None:
+        self._chunks = [np.sort(chunk) for chunk in chunks]
+        self.module.choose_indices()
+        if self.statistics == "batch":
+            return
+        raw = raw_outputs(self.module.network, self.rows)
+        Z = self.module.network.measure(raw.X)
+        with torch.no_grad():
+            parts = [
+                self._statistics(self.module.features.basis(Z[c]), raw.y[c])
+                for c in map(torch.from_numpy, self._chunks)
+            ]
+        self._running = RunningStatistics(parts)
+
+    def step(self, index: int) -> float:
+        chunk = self.rows.take(self._chunks[index])
+        phi = self.module.model.basis(chunk.X)
+        own = self._statistics(phi.detach(), chunk.y)
+        stats = own if self._running is None else self._running.replace(index, own)
+        signal, noise = self.module.variances
+        g = evidence_gradient(stats, signal, noise, self.objective)
+        # per row of all data: the chunk stands for n / n_chunk chunks like it
+        cotangent = feature_cotangent(phi.detach(), chunk.y, g.by_gram, g.by_projection) / own.n
+        torch.autograd.backward(phi, cotangent)
+        self.module.log_signal_variance.grad = _scalar(g.by_log_signal / stats.n)
+        self.module.log_noise_variance.grad = _scalar(g.by_log_noise / stats.n)
+        return g.value / stats.n
+
+    @torch.no_grad()
+    def constrain(self) -> None:
+        for parameter, bound in self._bounded:
+            parameter.clamp_(*bound)
+        low, high = map(math.log, NOISE_RATIO_BOUNDS)
+        signal = self.module.log_signal_variance
+        self.module.log_noise_variance.clamp_(signal + low, signal + high)
+
+    def validate(self, module: TrainedModule) -> float | None:
+        """NLPD of the held-out rows with the noise scaled to suit them."""
+        if self.validation is None or not isinstance(module, JointModel):
+            return None
+        module.choose_indices()
+        raw = raw_outputs(module.network, self.rows)
+        embedded = Chunk(module.network.measure(raw.X).double(), raw.y.double())
+        process = condition_head(module.features, embedded, *module.variances, self.variance)
+        held_out = raw_outputs(module.network, self.validation)
+        return calibrated_nlpd(process, Chunk(module.network.standardise(held_out.X).double(), held_out.y.double()))[0]
+
+    def _statistics(self, phi: Tensor, y: Tensor) -> Statistics:
+        return Statistics.of(phi.double(), y)  # sums of float32 products would drown the small eigenvalues of A
+
+
+def _scalar(value: float) -> Tensor:
+    return torch.tensor(value, dtype=torch.float64)
+
+
+def condition_head(
+    features: FeatureMap, embedded: Chunk, signal_variance: float, noise_variance: float, variance: str
+) -> LowRankProcess:
+    """The head as a process on embedded rows."""
+    head = head_model(features)
+    stats = fold_feature_statistics(head, ChunkSource(embedded), LocalEngine())
+    return LowRankProcess(head, stats, signal_variance, noise_variance, variance)
+
+
+def calibrated_nlpd(process: LowRankProcess, held_out: Chunk) -> tuple[float, float]:
+    """NLPD on held-out embedded rows at the noise scale that suits them best, and that scale."""
+    mean, variance = (moment.numpy() for moment in process.moments(held_out.X))
+    y, noise = held_out.y.numpy(), process.noise_variance
+    scale = noise_scale(y, mean, variance, noise)
+    return gaussian_nlpd(y, mean, variance + scale * noise), scale
+
+
+def finish(
+    module: JointModel,
+    source: RowSource,
+    train: NDArray[np.int64],
+    held_out: NDArray[np.int64],
+    *,
+    objective: str,
+    variance: str,
+    calibrate: bool,
+) -> LowRankProcess:
+    """The trained model as a process: head polished on the rows it learned from, noise calibrated on those it did not,
+    and conditioned on all of them.
+
+    Held-out rows chose the epoch, so they look better than new rows will: they may raise the noise, not lower it.
+    """
+    network, features = module.network, module.features
+    raw = raw_outputs(network, source)
+    picked = torch.from_numpy(train)
+    learned = Chunk(network.measure(raw.X[picked]).double(), raw.y[picked].double())
+    spread = torch.from_numpy(np.linspace(0, len(train) - 1, min(len(train), _POLISH_ROWS)).astype(np.int64))
+    fit_head(features, Chunk(learned.X[spread], learned.y[spread]), objective, _POLISH_ITERATIONS)
+    module.choose_indices()
+    best = fit_head(features, learned, objective, 0)
+    everything = Chunk(network.standardise(raw.X).double(), raw.y.double())
+    scale = 1.0
+    if calibrate and len(held_out):
+        rest = torch.from_numpy(held_out)
+        process = condition_head(features, learned, best.signal_variance, best.noise_variance, variance)
+        scale = max(1.0, calibrated_nlpd(process, Chunk(everything.X[rest], everything.y[rest]))[1])
+    head = condition_head(features, everything, best.signal_variance, best.noise_variance, variance)
+    model = module.model.requires_grad_(False)
+    fitted = LowRankProcess(model, head.statistics, best.signal_variance, best.noise_variance, variance)
+    fitted.noise_scale = scale
+    return fitted

@@ -1,0 +1,160 @@
+"""What every recipe is told: where to start, how long to train, in which arithmetic, on which machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from certgp.checks import check_choice, check_count, check_positive, check_positives
+from certgp.data import Chunk, ChunkSource, Standardiser
+from certgp.data.summary import DISTINCT_LIMIT
+from certgp.engines import Engine, LocalEngine
+from certgp.errors import InvalidInputError
+from certgp.kernels import Kernel, kernel_from_name
+from certgp.training.evaluation_log import FitCheckpoint
+from certgp.training.history import Callback, Iteration
+
+AUTOMATIC: Literal["auto"] = "auto"
+OBJECTIVES = ("marginal", "elbo")
+VARIANCES = ("dtc", "lowrank")
+DTYPES = {"float64": torch.float64, "float32": torch.float32, "mixed": torch.float64}  # of passes over all rows
+_DEFAULT_NOISE_RATIO = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Kernel and noise at which a fit starts, in standardised units."""
+
+    kernel: Kernel
+    noise_variance: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Settings:
+    """The parameters that recipes share, by the names that users type; making one refuses what cannot work.
+
+    Kernel, length-scales and variances are as the user gave them; ``start`` brings them to standardised units.
+    """
+
+    standardiser: Standardiser
+    new_generator: Callable[[], np.random.Generator]  # from its beginning at every call
+    checkpoint: FitCheckpoint | None = None
+    distinct_rows: int = DISTINCT_LIMIT  # of the rows to fit, counted up to that limit
+    rank: int | Literal["auto"] = 0
+    tolerance: float = 1e-3
+    max_rank: int = 1_000
+    kernel: str | Kernel = "gaussian"
+    length_scale: float | Sequence[float] | None = None
+    signal_variance: float | None = None
+    noise_variance: float | None = None
+    optimize: bool = True
+    objective: str = "marginal"
+    variance: str = "lowrank"
+    max_iter: int = 100
+    dtype: str = "float64"
+    engine: Engine = LocalEngine()  # noqa: RUF009 (frozen)
+    cap_rank: bool = True
+    verbose: int = 0
+    callbacks: Sequence[Callback] | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("objective", self.objective, OBJECTIVES)
+        check_choice("variance", self.variance, VARIANCES)
+        check_choice("dtype", self.dtype, tuple(DTYPES))
+        check_count("max_iter", self.max_iter)
+        if self.rank == AUTOMATIC:
+            check_positive("tolerance", self.tolerance)
+            check_count("max_rank", self.max_rank)
+            if self.dtype == "float32":
+                raise InvalidInputError(
+                    "rank='auto' chooses the rank by a certificate, and float32 features leave rounding errors that no "
+                    "certificate covers; use dtype='float64' or give a number as rank"
+                )
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> Settings:
+        """With those of an estimator's parameters that recipes share."""
+        shared = {field.name for field in fields(self)} - {
+            "standardiser",
+            "new_generator",
+            "checkpoint",
+            "distinct_rows",
+            "engine",
+        }
+        return replace(self, **{name: value for name, value in parameters.items() if name in shared})
+
+    def for_contestant(self, name: str) -> Settings:
+        """For one of several methods that share a checkpoint's path."""
+        if self.checkpoint is None:
+            return self
+        return replace(self, checkpoint=replace(self.checkpoint, fingerprint=f"{self.checkpoint.fingerprint}:{name}"))
+
+    @property
+    def lengths_are_given(self) -> bool:
+        """Did the user say at which length-scales to start?"""
+        return self.length_scale is not None or (isinstance(self.kernel, Kernel) and self.kernel.lengths_given)
+
+    @property
+    def observers(self) -> list[Callback]:
+        """The user's callbacks, and a printing one where ``verbose`` asks for it."""
+        return [*(self.callbacks or ()), *([print_iteration] if self.verbose else [])]
+
+    def start(self, default_length_scale: float, projected_dimension: int | None = None) -> Start:
+        """Translate what the user gave, in the units of the data, into standardised units; fill in what is missing.
+
+        With a projection the kernel works on standardised coordinates of its own, so length-scales are taken as they
+        are.
+        """
+        kernel, standardiser = self.kernel, self.standardiser
+        if not isinstance(kernel, (str, Kernel)):
+            raise InvalidInputError(f"kernel must be a name or a kernel object, found {kernel!r}")
+        start = kernel_from_name(kernel)() if isinstance(kernel, str) else kernel
+        d = len(standardiser.x_scale) if projected_dimension is None else projected_dimension
+        mean, units = standardiser.x_mean, standardiser.x_scale
+        if projected_dimension is not None:
+            mean, units = np.zeros(d), np.ones(d)
+        if self.length_scale is not None:
+            start = start.replace(length_scale=check_per_dimension("length_scale", self.length_scale, d))
+        if self.signal_variance is not None:
+            start = start.with_signal_variance(check_positive("signal_variance", self.signal_variance))
+        noise = (
+            _DEFAULT_NOISE_RATIO
+            if self.noise_variance is None
+            else check_positive("noise_variance", self.noise_variance) / standardiser.y_scale**2
+        )
+        return Start(start.to_standardised(mean, units, standardiser.y_scale, default_length_scale), noise)
+
+    def convert_trial_rows(self, rows: Chunk) -> ChunkSource:
+        """A subsample in the precision of trials: rounding does not matter where only a basin is sought."""
+        dtype = torch.float64 if self.dtype == "float64" else torch.float32
+        return ChunkSource(Chunk(rows.X.to(dtype), rows.y.to(dtype)))
+
+
+def check_per_dimension(name: str, value: Any, dimension: int) -> NDArray[np.float64]:
+    """Positive numbers, one per kernel dimension; a single one serves all."""
+    return check_positives(name, value, dimension, f"the kernel works in {dimension} dimension(s)")
+
+
+def check_needs_domination(settings: Settings, model: str) -> None:
+    """Refuse choices that need Phi Phi' <= K, for a model whose features do not give it."""
+    for name, found, refused, other in (
+        ("objective", settings.objective, "elbo", "marginal"),
+        ("variance", settings.variance, "dtc", "lowrank"),
+    ):
+        if found == refused:
+            raise InvalidInputError(
+                f"{name}={refused!r} needs features that are dominated by the kernel (Phi Phi' <= K), which {model} "
+                f"does not have; use {name}={other!r}"
+            )
+
+
+def print_iteration(record: Iteration) -> None:
+    """One line of progress on standard output."""
+    print(
+        f"iteration {record.iteration:4d}  objective/row {record.value:10.6f}  "
+        f"|gradient| {record.gradient_norm:9.2e}  rank {record.rank}  {record.seconds:7.1f} s"
+    )

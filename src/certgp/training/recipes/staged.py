@@ -1,0 +1,218 @@
+"""Training by a plan: several starts tried on a subsample, the best one trained in stages on all rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from certgp.data import Chunk, ChunkSource, RowSource, target_is_constant
+from certgp.engines import fold_feature_statistics
+from certgp.errors import ConvergenceWarning, warn_user
+from certgp.gp import LowRankModel, LowRankProcess
+from certgp.gp.calibration import gaussian_log_density
+from certgp.gp.profile import profile_evidence
+from certgp.training.evaluation_log import EvaluationLog, open_log
+from certgp.training.full_batch.stages import Stage, run_stages
+from certgp.training.full_batch.start import choose_starting_scale
+from certgp.training.full_batch.trials import Candidate, TrialsResult, try_candidates
+from certgp.training.history import OptimisationResult
+from certgp.training.recipes.settings import Settings, Start
+from certgp.training.recipes.trainer import Fit, Trainer
+
+_START_ROWS = 2_000
+_TRIAL_ROWS = 4_000  # twice as many above 40,000 rows
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A model at its starting values and the stages that train it; or several, to be tried before one is trained."""
+
+    model: LowRankModel
+    stages: Sequence[Stage]
+    start: Start
+    candidates: Sequence[Candidate] = ()
+
+    @staticmethod
+    def of(candidates: Sequence[Candidate], start: Start) -> Plan:
+        """A plan that tries candidates."""
+        return Plan(candidates[0].model, candidates[0].stages, start, candidates)
+
+
+@dataclass(frozen=True, eq=False)
+class TrialRows:
+    """A subsample on which starts are compared and good basins found cheaply, and rows held out from it."""
+
+    learn: RowSource
+    held_out: Chunk
+    many: bool  # are there so many more rows that a subsample is worth training on?
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What a plan is made for."""
+
+    settings: Settings
+    source: RowSource  # all rows, standardised
+    rows: TrialRows
+    rank: int
+    rng: np.random.Generator
+
+    def choose_length_scales(self, model: LowRankModel) -> None:
+        """Look for length-scales at which the model explains something, unless the user gave them."""
+        settings = self.settings
+        if settings.lengths_are_given:
+            return
+        rows = ChunkSource(self.source.sample(_START_ROWS, self.rng))
+        choose_starting_scale(model, rows, settings.engine, settings.objective)
+
+
+class Recipe(ABC):
+    """How one method builds its models and in which stages it trains them."""
+
+    group: ClassVar[int] = 1  # features come in groups of this size
+
+    def check(self, settings: Settings) -> None:
+        """Refuse parameters that cannot work, before any data are looked at."""
+        return
+
+    def usable_rank(self, settings: Settings) -> int | None:
+        """The rank, where something else than the parameter decides it."""
+        return None
+
+    @abstractmethod
+    def plan(self, job: Job) -> Plan:
+        """Build the models for standardised rows."""
+
+
+class StagedTrainer(Trainer):
+    """Follows the plan of a recipe."""
+
+    def __init__(self, recipe: Recipe, settings: Settings) -> None:
+        super().__init__(settings)
+        recipe.check(settings)
+        self.recipe = recipe
+        self.group = recipe.group
+        self._unfinished: Callable[[], LowRankProcess] | None = None
+
+    def usable_rank(self, rank: object) -> int:
+        decided = self.recipe.usable_rank(self.settings)
+        return super().usable_rank(rank) if decided is None else decided
+
+    def fit_at(self, source: RowSource, rank: int) -> Fit:
+        rng = self.settings.new_generator()
+        rows = self._split_trial_rows(source, rng)
+        plan = self.recipe.plan(Job(self.settings, source, rows, rank, rng))
+        if not self.settings.optimize or target_is_constant(source):
+            return Fit(self.condition(plan, source, learn=False), OptimisationResult.none())
+        with open_log(self.settings.checkpoint, rank) as log:
+            plan, tried = self.try_starts(plan, source, rows, log)
+            outcome = self.train(plan, source, None if tried is None else tried.outcome, log)
+        trials = () if tried is None else tried.trials
+        return Fit(self.condition(plan, source), outcome, trials, interrupted=outcome.stopped)
+
+    def process_so_far(self) -> LowRankProcess | None:
+        return None if self._unfinished is None else self._unfinished()
+
+    def try_starts(
+        self, plan: Plan, source: RowSource, rows: TrialRows, log: EvaluationLog | None, alone: bool = False
+    ) -> tuple[Plan, TrialsResult | None]:
+        """The plan of the candidate that does best on rows held out from the trials. One without rivals has no trial
+        (unless it is to be tried ``alone``): its first stages become part of the fit, on all rows where there are few.
+        """
+        if len(plan.candidates) == 1 and not alone:
+            (only,) = plan.candidates
+            first = [stage for stages in only.rounds for stage in stages]
+            first = first if rows.many else [replace(stage, source=source) for stage in first]
+            return replace(plan, stages=[*first, *only.stages], candidates=()), None
+        if not any(candidate.rounds for candidate in plan.candidates):  # too few iterations to try anything
+            return replace(plan, candidates=()), None
+
+        def begin(candidate: Candidate) -> None:
+            self._unfinished = partial(self.condition, replace(plan, model=candidate.model), source)
+
+        def score(model: LowRankModel) -> float:
+            return float(self.held_out_losses(replace(plan, model=model), rows).mean())
+
+        settings = self.settings
+        result = try_candidates(
+            plan.candidates,
+            begin,
+            score,
+            settings.engine,
+            settings.objective,
+            settings.observers,
+            log,
+        )
+        return Plan(result.best.model, result.best.stages, plan.start), result
+
+    def held_out_losses(self, plan: Plan, rows: TrialRows, source: RowSource | None = None) -> NDArray[np.float64]:
+        """Negative log predictive density of each held-out row given the subsample, or another source."""
+        process = self.condition(plan, rows.learn if source is None else source)
+        mean, variance = process.moments(rows.held_out.X)
+        total = variance + process.noise_variance
+        return -gaussian_log_density(rows.held_out.y.numpy(), mean.numpy(), total.numpy())
+
+    def train(
+        self,
+        plan: Plan,
+        source: RowSource,
+        after: OptimisationResult | None = None,
+        log: EvaluationLog | None = None,
+        warn: bool = True,
+    ) -> OptimisationResult:
+        """Run the stages of a plan, after those of a trial where there was one."""
+        if after is not None and (after.stopped or not plan.stages):
+            outcome = after
+        else:
+            self._unfinished = partial(self.condition, plan, source)
+            outcome = run_plan(plan, self.settings, after, log)
+        self._unfinished = None
+        if warn and not outcome.converged and not outcome.stopped:
+            warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
+        return outcome
+
+    def condition(self, plan: Plan, source: RowSource, learn: bool = True) -> LowRankProcess:
+        """The process at the present parameters of a plan's model, given all rows."""
+        return condition(plan, source, self.settings, learn)
+
+    def _split_trial_rows(self, source: RowSource, rng: np.random.Generator) -> TrialRows:
+        """At most 4,000 rows (8,000 of many) to learn from and half as many to compare on; four fifths and one fifth
+        where there are few.
+        """
+        size = _TRIAL_ROWS * (2 if source.n_rows > 40_000 else 1)
+        held_out = max(1, min(size // 2, source.n_rows // 5))
+        learned = max(1, min(size, source.n_rows - held_out))
+        sample = source.sample(learned + held_out, rng)
+        order = torch.from_numpy(rng.permutation(len(sample.y)))
+        here, there = order[:learned].sort().values, order[learned:].sort().values
+        learn = self.settings.convert_trial_rows(Chunk(sample.X[here], sample.y[here]))
+        return TrialRows(learn, Chunk(sample.X[there], sample.y[there]), source.n_rows > 1.5 * size)
+
+
+def condition(plan: Plan, source: RowSource, settings: Settings, learn: bool = True) -> LowRankProcess:
+    """The process at the present parameters, with its own copy of them, given all rows; signal variance and noise are
+    learned in closed form, or kept as they start.
+    """
+    model = deepcopy(plan.model).requires_grad_(False)
+    stats = fold_feature_statistics(model, source, settings.engine)
+    signal, noise = float(plan.start.kernel.signal_variance), plan.start.noise_variance
+    if learn:
+        best = profile_evidence(stats, settings.objective)
+        signal, noise = best.signal_variance, best.noise_variance
+    return LowRankProcess(model, stats, signal, noise, settings.variance)
+
+
+def run_plan(
+    plan: Plan, settings: Settings, after: OptimisationResult | None = None, log: EvaluationLog | None = None
+) -> OptimisationResult:
+    """Run the stages of a plan by L-BFGS."""
+    engine, objective, observers = settings.engine, settings.objective, settings.observers
+    return run_stages(plan.model, plan.stages, engine, objective, observers, log, after)

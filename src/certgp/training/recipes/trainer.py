@@ -1,0 +1,78 @@
+"""What an estimator asks of whatever trains its model."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from certgp.checks import check_rank
+from certgp.data import RowSource
+from certgp.data.summary import DISTINCT_LIMIT
+from certgp.errors import InvalidInputError, RankWarning, warn_user
+from certgp.gp import GaussianProcess, LowRankProcess
+from certgp.training.full_batch.trials import Trial
+from certgp.training.history import OptimisationResult
+from certgp.training.recipes.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A trained process conditioned on all rows, and how it came about."""
+
+    process: GaussianProcess
+    outcome: OptimisationResult
+    trials: tuple[Trial, ...] = ()  # of the starts, or the methods, that were compared
+    method: str | None = None  # the method that won, where several were compared
+    choice: str | None = None  # why, in words
+    interrupted: bool = False  # by the user, so that no further fit should follow
+
+    @property
+    def low_rank(self) -> LowRankProcess:
+        """The process, where it is one of low rank."""
+        if not isinstance(self.process, LowRankProcess):
+            raise TypeError(f"a {type(self.process).__name__} has no rank to choose")
+        return self.process
+
+
+class Trainer(ABC):
+    """Trains one model on standardised rows; made anew for every fit."""
+
+    calibrates: ClassVar[bool] = False  # does training itself hold rows back to scale the noise?
+    group: int = 1  # features come in groups of this size
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @abstractmethod
+    def fit_at(self, source: RowSource, rank: int) -> Fit:
+        """Train at this rank and condition on all rows."""
+
+    def process_so_far(self) -> GaussianProcess | None:
+        """During a fit: the process that it would end with if it stopped now."""
+        return None
+
+    def fit(self, source: RowSource, rank: int) -> Fit:
+        """Train at the rank asked for, as far as these rows can carry it."""
+        return self.fit_at(source, self.usable_rank(rank))
+
+    def fit_automatically(self, source: RowSource, search: Callable[[Trainer], Fit]) -> Fit:
+        """Let ``search`` find the rank by calling ``fit_at`` of what it is given."""
+        return search(self)
+
+    def usable_rank(self, rank: object) -> int:
+        """The rank asked for, or the number of distinct rows where that is smaller, as a multiple of ``group``."""
+        wanted, group = check_rank(rank), self.group
+        if wanted < group:
+            raise InvalidInputError(
+                f"rank must be at least {group} for features that come in groups of {group}, found {wanted}"
+            )
+        distinct = self.settings.distinct_rows
+        capped = self.settings.cap_rank and distinct < min(wanted, DISTINCT_LIMIT)
+        usable = max(group, (distinct if capped else wanted) // group * group)
+        if capped:
+            warn_user(
+                f"rank={wanted} is more than the {distinct} distinct row(s) of X; rank {usable} is used", RankWarning
+            )
+        return usable

@@ -1,0 +1,76 @@
+"""The exact GP of a fitted model by dense linear algebra, in the user's units; does a certificate contain it?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from certgp.estimators import GPRegressor
+from certgp.gp import ExactProcess
+from certgp.guarantees import Certificate
+from helpers import dense_kernel, dense_kl, dense_log_evidence
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Of the exact GP with the hyper-parameters of a fitted model, given its training rows."""
+
+    kl: float  # KL(exact || model)
+    log_evidence: float
+    mean: Array  # at new rows
+    variance: Array  # of f
+
+    def check(self, model: GPRegressor, certificate: Certificate, new: Array) -> None:
+        """Is everything that the certificate says true?"""
+        assert certificate.confidence == 1.0
+        assert certificate.kl.lower <= self.kl + 1e-9
+        assert self.kl <= certificate.kl.upper + 1e-9
+        assert certificate.log_evidence is not None
+        slack = 1e-9 * abs(self.log_evidence)
+        assert certificate.log_evidence.lower - slack <= self.log_evidence <= certificate.log_evidence.upper + slack
+        if certificate.mean_error is None:
+            return
+        slack = 1e-9 * float(np.abs(self.mean).max())
+        error = np.abs(model.predict(new) - self.mean)
+        assert (error <= certificate.mean_error + slack).all()
+        if certificate.mean_error_lower is not None:
+            assert (certificate.mean_error_lower - slack <= error).all()
+        slack = 1e-9 * float(self.variance.max())
+        assert (certificate.variance_lower - slack <= self.variance).all()
+        assert (self.variance <= certificate.variance_upper + slack).all()
+
+
+@torch.no_grad()
+def dense_truth(model: GPRegressor, X: Array, y: Array, new: Array) -> Truth:
+    """The truth about a model that was fitted on X (N, D), y (N,), at new rows (n, D)."""
+    fitted = model._fitted()
+    process, units = fitted.process, fitted.standardiser
+    inputs, others = fitted.tensor(X), fitted.tensor(new)
+    if isinstance(process, ExactProcess):
+        seen, unseen, kl = inputs, others, 0.0
+    else:
+        seen, unseen = process.model.transform(inputs), process.model.transform(others)
+    target, s2 = torch.from_numpy(units.target(y)), process.noise_variance
+    K, cross, prior = (_values(process.kernel, *pair) for pair in ((seen, seen), (unseen, seen), (unseen, unseen)))
+    S = K + s2 * torch.eye(len(y), dtype=torch.float64)
+    if not isinstance(process, ExactProcess):
+        phi = process.features(inputs)
+        kl = dense_kl(K, phi @ phi.mT, s2)
+    mean = cross @ torch.linalg.solve(S, target)
+    variance = prior.diagonal() - (cross * torch.linalg.solve(S, cross.mT).mT).sum(1)
+    evidence = dense_log_evidence(S, target) - len(y) * math.log(units.y_scale)
+    return Truth(kl, evidence, units.mean_to_user(mean.numpy()), units.variance_to_user(variance.numpy()))
+
+
+def _values(kernel, X, Z):
+    """k(X, Z) by other arithmetic than the library's where there is one."""
+    try:
+        return torch.from_numpy(dense_kernel(kernel, X.numpy(), Z.numpy()))
+    except KeyError:  # a family of the test's own
+        return kernel(X, Z)
