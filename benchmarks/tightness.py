@@ -112,7 +112,7 @@ def curve(n: int, repeat: int = 5) -> None:
         evaluation = time.perf_counter() - begun
         begun = time.perf_counter()
         with torch.no_grad():
-            stats = target.raw_statistics()
+            stats = target.folds.raw_statistics()
             nested_rank_curve(stats, process.signal_variance, process.noise_variance)
         whole = time.perf_counter() - begun
         begun = time.perf_counter()

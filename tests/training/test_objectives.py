@@ -141,7 +141,7 @@ def test_chunks_and_row_order_do_not_change_value_or_gradient(features, transfor
 def test_sharpened_objective_is_the_same_function(transform, objective, kept):
     plain = objective_of("nystrom-gaussian", transform, objective)
     target = objective_of("nystrom-gaussian", transform, objective)
-    target._keep = kept
+    target.folds.keeps_features = kept
     assert target.sharpen()
     assert not target.sharpen()  # once is all there is
     value, gradient = plain.evaluate(plain.start())

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from certgp.errors import DataFileError
+from certgp.errors import CertgpError
 from certgp_paper.datasets.catalogue import RemoteFile
 
 Progress = Callable[[str, int, int | None], None]  # file, bytes so far, bytes in all where the server says
@@ -27,7 +27,7 @@ _ATTEMPTS = 3
 _OK, _PARTIAL, _NO_SUCH_RANGE = 200, 206, 416
 
 
-class DownloadError(DataFileError):
+class DownloadError(CertgpError):
     """A file could not be fetched, or is not the one that was expected."""
 
 

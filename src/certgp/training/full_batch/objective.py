@@ -1,28 +1,22 @@
-"""The exact full-data objective and gradient, in two folds over the data."""
+"""The full-data objectives of low-rank and exact GPs, with their gradients."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from certgp.data import Chunk, RowSource
-from certgp.engines import Engine, one_thread_below, sum_over
-from certgp.engines.folds import fold_feature_statistics, fold_statistics
-from certgp.gp import LowRankModel, Statistics
+from certgp.engines import Engine
+from certgp.gp import LowRankModel
 from certgp.gp.exact import ExactProfile, profile_exact_evidence
 from certgp.gp.profile import NOISE_RATIO_BOUNDS, Profile, profile_evidence
-from certgp.gp.statistics import feature_cotangent
 from certgp.kernels import Kernel, KernelParameters
+from certgp.training.full_batch.two_folds import TwoFolds
 from certgp.training.parameters import Array, ParameterVector
-
-_KEPT_BYTES = 1 << 29
-_KEPT_ROWS = 1 << 18  # of more rows, memory belongs to the rows themselves
-_KEPT_COPIES = 3  # arrays of the size of the features that a graph holds
 
 
 class Objective(ABC):
@@ -49,162 +43,14 @@ class Objective(ABC):
         return False
 
 
-@dataclass(frozen=True, eq=False)
-class _GradientSum:
-    """Parameter gradients of some chunks; they merge by +."""
-
-    tensors: tuple[Tensor, ...]
-
-    def __add__(self, other: _GradientSum) -> _GradientSum:
-        return _GradientSum(tuple(a + b for a, b in zip(self.tensors, other.tensors, strict=True)))
-
-
-_Evaluated = tuple[Tensor, Tensor | None, Tensor]  # raw features and the kernel's diagonal, with their graph; targets
-
-
-@dataclass(frozen=True, eq=False)
-class _KeptFeatures:
-    """Statistics of some chunks together with what they were computed from."""
-
-    statistics: Statistics
-    chunks: tuple[_Evaluated, ...]
-
-    def __add__(self, other: _KeptFeatures) -> _KeptFeatures:
-        return _KeptFeatures(self.statistics + other.statistics, self.chunks + other.chunks)
-
-
-class Criterion(Protocol):
-    """A function of the statistics (A, b, Tr K) at one point: its value, and its derivatives by them."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def by_gram(self) -> Tensor: ...
-    @property
-    def by_projection(self) -> Tensor: ...
-    @property
-    def by_trace(self) -> float: ...
-
-
-C = TypeVar("C", bound=Criterion)
-
-
-class FoldedObjective(Objective, Generic[C]):
-    r"""A function of the statistics of all rows, and its gradient in the parameters of a low-rank model.
-
-    Fold 1 sums the statistics of the raw basis, and the r x r matrix M of the map mixes them. The r x r algebra gives
-    the value and the cotangents G_A = dL/dA, G_b = dL/db. Fold 2 pulls dL/dPhi = 2 Phi G_A + y G_b' back through the
-    map, chunk by chunk: only the map itself is differentiated automatically, and memory is one chunk. Where the
-    kernel's diagonal varies, dL/d Tr K is pulled back through it in the same fold.
-
-    Mixing the statistics (A = M' A_raw M, at r x r) is cheap, but the rounding of A_raw, about 1e-16 N, comes out
-    multiplied by |M|^2, up to 1 / jitter: with a signal variance of 250 the value then jumps by 1e-5 per row between
-    points 1e-11 apart, and line searches fail. Once ``sharpen``\ ed, fold 1 mixes the features of each row instead
-    (A = sum of (Phi M)' (Phi M), one more product per evaluation), and A_raw is not needed at all.
-    """
+class LowRankObjective(Objective):
+    """Negative log evidence or ELBO per row of a low-rank model, signal variance and noise profiled out."""
 
     def __init__(self, model: LowRankModel, source: RowSource, engine: Engine, objective: str) -> None:
         self.model = model
-        self.source = source
-        self.engine = engine
-        self.objective = objective
-        self.parameters = ParameterVector(model)
-        self._mix_rows = False
-        # where the features of all rows fit, the second fold need not compute them again
-        needed = _KEPT_COPIES * 8 * source.n_rows * model.width
-        self._keep = engine.in_process and source.n_rows <= _KEPT_ROWS and needed <= _KEPT_BYTES
-
-    @abstractmethod
-    def criterion(self, statistics: Statistics) -> C:
-        """The function itself, of the statistics of unit-variance features."""
-
-    def sharpen(self) -> bool:
-        if self._mix_rows or self.model.features.mixing() is None:
-            return False
-        self._mix_rows = True
-        return True
-
-    def raw_statistics(self) -> Statistics:
-        """Statistics of the raw basis at the current parameters."""
-        return fold_statistics(self.model, self.source, self.engine)
-
-    def statistics(self) -> Statistics:
-        """Statistics of the features at the current parameters."""
-        if self._mix_rows:
-            return fold_feature_statistics(self.model, self.source, self.engine)
-        return self._mix(self.raw_statistics())
-
-    def two_folds(self) -> tuple[C, Array]:
-        """The criterion at the current parameters, and its gradient (P,) in those of the model."""
-        kept = self._fold_and_keep() if self._keep else _KeptFeatures(self.statistics(), ())
-        with one_thread_below(self.model.rank):
-            found, by_gram, by_projection, direct = self._pull_through_mixing(kept.statistics)
-        pulled = self._pull_back(by_gram, by_projection, found.by_trace, kept.chunks)
-        return found, ParameterVector.flatten([a + b for a, b in zip(direct, pulled.tensors, strict=True)])
-
-    def _pull_through_mixing(self, statistics: Statistics) -> tuple[C, Tensor, Tensor, list[Tensor]]:
-        """Criterion, cotangents of the raw statistics, and the gradient that flows through the mixing matrix alone."""
-        zeros = [torch.zeros_like(p) for p in self.parameters.tensors]
-        p = self.criterion(statistics)
-        mixing = self.model.features.mixing()
-        if mixing is None:
-            return p, p.by_gram, p.by_projection, zeros
-        with torch.no_grad():
-            M = mixing.detach()
-            # A = M' A_raw M and b = M' b_raw, so dL/dM = 2 A_raw M G_A + b_raw G_b' = M'^-1 (2 A G_A + b G_b')
-            by_mixing = 2.0 * statistics.A @ p.by_gram + torch.outer(statistics.b, p.by_projection)
-            by_mixing = torch.linalg.solve(M.mT, by_mixing)
-            by_gram, by_projection = M @ p.by_gram @ M.mT, M @ p.by_projection
-        grads = torch.autograd.grad(mixing, self.parameters.tensors, by_mixing, allow_unused=True)
-        direct = [z if g is None else g for z, g in zip(zeros, grads, strict=True)]
-        return p, by_gram, by_projection, direct
-
-    def _fold_and_keep(self) -> _KeptFeatures:
-        """Fold 1 that keeps each chunk's raw features, with their graph, and targets."""
-        features = self.model.features
-
-        def task(chunk: Chunk) -> _KeptFeatures:
-            basis, diagonal, y = evaluated = self._evaluate_chunk(chunk)
-            with torch.no_grad():
-                folded = features.mix(basis.detach()) if self._mix_rows else basis.detach()
-            return _KeptFeatures(Statistics.of(folded, y, diagonal), (evaluated,))
-
-        kept = self.engine.fold(task, self.source, self.model.width)
-        return kept if self._mix_rows else _KeptFeatures(self._mix(kept.statistics), kept.chunks)
-
-    def _mix(self, raw: Statistics) -> Statistics:
-        with torch.no_grad(), one_thread_below(self.model.rank):
-            return raw.mixed(self.model.features.mixing())
-
-    def _evaluate_chunk(self, chunk: Chunk) -> _Evaluated:
-        with torch.enable_grad():
-            return self.model.basis(chunk.X), self.model.diagonal(chunk.X), chunk.y
-
-    def _pull_back(
-        self, by_gram: Tensor, by_projection: Tensor, by_trace: float, kept: tuple[_Evaluated, ...]
-    ) -> _GradientSum:
-        """Fold 2: sum over chunks of (d basis / d parameters)' (2 Phi G_A + y G_b'), and of the diagonal's share."""
-        parameters = self.parameters.tensors
-
-        def pull(evaluated: _Evaluated) -> _GradientSum:
-            basis, diagonal, y = evaluated
-            outputs, cotangents = [basis], [feature_cotangent(basis.detach(), y, by_gram, by_projection)]
-            if diagonal is not None and diagonal.requires_grad:
-                outputs, cotangents = [basis, diagonal], [*cotangents, torch.full_like(diagonal, by_trace)]
-            grads = torch.autograd.grad(outputs, parameters, cotangents, allow_unused=True)
-            pairs = zip(grads, parameters, strict=True)
-            return _GradientSum(tuple(torch.zeros_like(p) if g is None else g for g, p in pairs))
-
-        def recompute(chunk: Chunk) -> _GradientSum:
-            return pull(self._evaluate_chunk(chunk))
-
-        if kept:
-            return sum_over(pull, kept)
-        return self.engine.fold(recompute, self.source, self.model.width)
-
-
-class LowRankObjective(FoldedObjective[Profile]):
-    """Negative log evidence or ELBO per row, signal variance and noise profiled out."""
+        self.folds = TwoFolds(model, source, engine)
+        self.parameters = self.folds.parameters
+        self._profile = partial(profile_evidence, objective=objective)
 
     def start(self) -> Array:
         return self.parameters.get()
@@ -215,17 +61,18 @@ class LowRankObjective(FoldedObjective[Profile]):
     def move_to(self, values: Array) -> None:
         self.parameters.set(values)
 
-    def criterion(self, statistics: Statistics) -> Profile:
-        return profile_evidence(statistics, self.objective)
+    def sharpen(self) -> bool:
+        return self.folds.sharpen()
 
     def profile(self) -> Profile:
         """Optimal signal variance and noise at the current parameters."""
-        return self.criterion(self.statistics())
+        return self._profile(self.folds.statistics())
 
     def evaluate(self, values: Array) -> tuple[float, Array]:
         self.move_to(values)
-        found, gradient = self.two_folds()
-        return found.value / self.source.n_rows, gradient / self.source.n_rows
+        found, gradient = self.folds.differentiate(self._profile)
+        n = self.folds.source.n_rows
+        return found.value / n, gradient / n
 
 
 class _ExactParameters(nn.Module):
