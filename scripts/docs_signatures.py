@@ -10,7 +10,7 @@ BASE = "certgp.estimators.base.GPRegressor"
 
 
 class Signatures(griffe.Extension):
-    """Gives a class that becomes a dataclass by deriving from ``GPRegressor`` the constructor that it has at run time."""
+    """Gives each estimator, which becomes a dataclass when its class is made, the constructor that it has then."""
 
     def on_package(self, *, pkg: griffe.Module, **_: object) -> None:
         estimators = pkg.modules.get("estimators")
