@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 import certgp
-from cells import Cells, scores, summary, timed
+from cells import Cells, scores, summary, time_fit
 from certgp_paper.datasets.splits import standardised_split
 from certgp_paper.published import published
 
@@ -42,7 +42,7 @@ PAPER_NAMES = {"mercer": "MGP", "mercer-marginal": "MGP", "fourier": "FGP", "fou
 def run_cell(data: str, model: str, rank: int, split: int, seed: int) -> dict[str, object]:
     X, X_test, y, y_test = standardised_split(data, split)
     gp = MODELS[model](rank, seed)
-    times = timed(lambda: gp.fit(X, y))
+    times = time_fit(lambda: gp.fit(X, y))
     return {
         "data": data,
         "model": model,

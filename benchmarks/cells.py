@@ -49,7 +49,7 @@ def _whole_lines(path: Path) -> list[Cell]:
     return [json.loads(line) for line in whole.splitlines()]
 
 
-def timed(fit: Callable[[], object]) -> dict[str, float]:
+def time_fit(fit: Callable[[], object]) -> dict[str, float]:
     """Seconds of a fit by the clock, and on all cores: those of processes that it started count too."""
     started, cpu = time.perf_counter(), _cpu_seconds()
     with warnings.catch_warnings():

@@ -77,7 +77,7 @@ def one_evaluation(gp: GPRegressor, X: np.ndarray, y: np.ndarray) -> float:
     return seconds
 
 
-def timed(function: object) -> tuple[object, float]:
+def time_call(function: object) -> tuple[object, float]:
     begun = time.perf_counter()
     result = function()
     return result, time.perf_counter() - begun
@@ -88,13 +88,13 @@ def run(data: str, name: str, options: argparse.Namespace) -> dict[str, object]:
     X, y, X_test = X[: options.rows], y[: options.rows], X_test[: options.test_rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertgpWarning)
-        gp, fit_seconds = timed(lambda: MODELS[name](options.rank, 0).fit(X, y))
+        gp, fit_seconds = time_call(lambda: MODELS[name](options.rank, 0).fit(X, y))
     log(f"{data} {name}: fitted in {fit_seconds:.0f} s")
     evaluation = one_evaluation(gp, X, y)
-    free, free_seconds = timed(gp.certify) if gp.certifies_itself else (None, 0.0)
-    kl, kl_seconds = timed(lambda: gp.certify(tol=options.kl_tol, max_reference_rank=options.max_reference_rank))
+    free, free_seconds = time_call(gp.certify) if gp.certifies_itself else (None, 0.0)
+    kl, kl_seconds = time_call(lambda: gp.certify(tol=options.kl_tol, max_reference_rank=options.max_reference_rank))
     log(f"{kl}\n  {kl_seconds:.1f} s, {kl_seconds / evaluation:.1f} evaluations")
-    rows, rows_seconds = timed(
+    rows, rows_seconds = time_call(
         lambda: gp.certify(
             X_test,
             tol=options.tol,
@@ -126,7 +126,7 @@ def run(data: str, name: str, options: argparse.Namespace) -> dict[str, object]:
         "predictive_kl": [rows.predictive_kl.interval.lower, rows.predictive_kl.interval.upper],
     }
     if options.dense:
-        truth, seconds = timed(lambda: DenseTruth(gp, X, y, X_test))
+        truth, seconds = time_call(lambda: DenseTruth(gp, X, y, X_test))
         error = np.abs(gp.predict(X_test) - truth.mean)
         inside = (rows.mean_error_lower <= error + 1e-9) & (error <= rows.mean_error + 1e-9)
         bracket = (rows.variance_lower <= truth.variance + 1e-9) & (truth.variance <= rows.variance_upper + 1e-9)

@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 
 import certgp
-from cells import Cell, Cells, scores, summary, timed
+from cells import Cell, Cells, scores, summary, time_fit
 from certgp_paper.baselines.two_step import NetworkRegressor, TwoStepGP
 from certgp_paper.datasets.splits import standardised_split
 from certgp_paper.published import published
@@ -61,14 +61,14 @@ def uncalibrated(model):
     return plain
 
 
-def unfitted(method: str, members: int, split: int, epochs: int | None):
+def build_model(method: str, members: int, split: int, epochs: int | None):
     model = METHODS[method](split, members)
     return model.set_params(max_iter=epochs) if epochs and "max_iter" in model.get_params() else model
 
 
 def run_cell(data: str, method: str, members: int, split: int, model) -> list[Cell]:
     X, X_test, y, y_test = standardised_split(data, split)
-    times = timed(lambda: model.fit(X, y)) | {"threads": torch.get_num_threads()}
+    times = time_fit(lambda: model.fit(X, y)) | {"threads": torch.get_num_threads()}
     cell = {"data": data, "method": method, "members": members, "split": split}
     cell |= {"max_iter": model.get_params().get("max_iter"), "epochs": model.n_iter_}
     held_out = [record.validation for record in model.history_.iterations if record.validation is not None]
@@ -124,7 +124,7 @@ def main() -> None:
     splits = range(options.first_split, options.first_split + options.splits)
     for data, method, split in product(options.data, options.methods, splits):
         members = options.members if method.startswith("deep-") else 1
-        model = unfitted(method, members, split, options.epochs)
+        model = build_model(method, members, split, options.epochs)
         if (data, method, members, split, model.get_params().get("max_iter")) in cells:
             continue
         found = run_cell(data, method, members, split, model)

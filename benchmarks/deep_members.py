@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import certgp
-from cells import timed
+from cells import time_fit
 from certgp_paper.datasets.splits import standardised_split
 
 MODELS = {"deep-fourier": certgp.DeepFourierGP, "deep-mercer": certgp.DeepMercerGP}
@@ -31,7 +31,7 @@ def fit(way: str, options, X, y) -> tuple[dict[str, float], np.ndarray]:
     model = MODELS[options.model](members=options.members, random_state=0, callbacks=callbacks)
     if options.epochs:
         model.set_params(max_iter=options.epochs)
-    seconds = timed(lambda: model.fit(X, y))
+    seconds = time_fit(lambda: model.fit(X, y))
     print(way, {name: round(value, 1) for name, value in seconds.items()}, file=sys.stderr, flush=True)
     return seconds, model.predict(X[:1000])
 

@@ -32,7 +32,7 @@ from certgp.plots.style import save_figure
 from certgp_paper.datasets import load_dataset
 from certgp_paper.datasets.splits import standardised_split
 from peers.comparison import Run, plain, races, summarise_races, summarise_runs
-from peers.contestants import MODELS, PEERS, Contestant, interleaved, missing_environments, parse_contestant
+from peers.contestants import MODELS, PEERS, Contestant, interleave, missing_environments, parse_contestant
 from peers.picture import plot_runs
 from peers.protocol import Point
 
@@ -45,7 +45,7 @@ class RunFailedError(RuntimeError):
 
 
 def main() -> None:
-    options = parsed_options()
+    options = parse_options()
     refuse_what_is_missing(options)
     runs, failures = [], []
     for outcome in outcomes(options):
@@ -65,7 +65,7 @@ def main() -> None:
 
 def outcomes(options: argparse.Namespace) -> Iterator[Run | str]:
     """Each run, or what went wrong, as it comes: data, splits, rounds and contestants in turn."""
-    order = interleaved(options.peers, options.models)
+    order = interleave(options.peers, options.models)
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "rows.npz"
         for data, split in product(options.data, range(options.splits)):
@@ -153,7 +153,7 @@ def refuse_what_is_missing(options: argparse.Namespace) -> None:
         sys.exit(str(error))
 
 
-def parsed_options() -> argparse.Namespace:
+def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=["elevators", "protein"])
     parser.add_argument("--rank", type=int, default=100)

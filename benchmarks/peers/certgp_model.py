@@ -9,7 +9,7 @@ import torch
 import certgp
 from certgp.errors import CertgpWarning
 from peers.contestants import DEEP
-from peers.protocol import Job, Recorder, measured, serve
+from peers.protocol import Job, Recorder, serve, time_call
 
 
 def run(job: Job, recorder: Recorder) -> dict[str, object]:
@@ -26,7 +26,7 @@ def run(job: Job, recorder: Recorder) -> dict[str, object]:
         if recorder.due:
             with recorder.paused():
                 now = []
-                charge = measured(lambda: now.append(model.so_far()))
+                charge = time_call(lambda: now.append(model.so_far()))
                 recorder.add(*score(now[0]), charge)
         return recorder.time_is_up
 

@@ -58,7 +58,7 @@ def parse_contestant(text: str, known: dict[str, Contestant]) -> Contestant:
     return replace(known[name], name=text, budget=int(budget))
 
 
-def interleaved(peers: list[Contestant], models: list[Contestant]) -> list[Contestant]:
+def interleave(peers: list[Contestant], models: list[Contestant]) -> list[Contestant]:
     """One round: peer, model, peer, model, ..., so that a change of the machine's mood hits both sides."""
     pairs = chain.from_iterable(zip_longest(peers, models))
     return [contestant for contestant in pairs if contestant is not None]

@@ -125,7 +125,7 @@ def _now() -> Array:
     return np.array([time.perf_counter(), time.process_time()])
 
 
-def measured(function: Callable[[], object]) -> Array:
+def time_call(function: Callable[[], object]) -> Array:
     """Wall and CPU seconds of a call."""
     start = _now()
     function()

@@ -15,7 +15,7 @@ import pytest
 
 from peers import picture
 from peers.comparison import Run, median_or_none, plain, race, races, summarise_races, summarise_runs, time_to_target
-from peers.contestants import MODELS, PEERS, interleaved, missing_environments, parse_contestant
+from peers.contestants import MODELS, PEERS, interleave, missing_environments, parse_contestant
 from peers.protocol import Job, Point, Recorder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,8 +100,8 @@ def test_other_contestants_are_refused(text):
 
 def test_peers_and_models_take_turns():
     peers, models = list(PEERS.values())[:3], list(MODELS.values())[:2]
-    assert [each.is_peer for each in interleaved(peers, models)] == [True, False, True, False, True]
-    assert interleaved([], models) == models
+    assert [each.is_peer for each in interleave(peers, models)] == [True, False, True, False, True]
+    assert interleave([], models) == models
 
 
 def test_only_environments_that_are_needed_are_missed(tmp_path):

@@ -16,7 +16,7 @@ from certgp.data import Chunk, ChunkSource
 from certgp.errors import CertgpWarning, InvalidInputError, NotCertifiableError
 from certgp.estimators.auto import CANDIDATES
 from certgp.training import Stage, Trial
-from certgp.training.recipes.race import _Contender, _divide, _still_in_the_race, _winner
+from certgp.training.recipes.race import _choose_winner, _Contender, _divide, _keep_promising
 
 pytestmark = pytest.mark.filterwarnings("ignore::certgp.errors.CertgpWarning")
 
@@ -51,22 +51,22 @@ def test_a_method_that_can_be_certified_wins_ties_and_only_ties():
     noise = np.random.default_rng(1).standard_normal(2_000)
     noise -= noise.mean()  # standard error of the difference: 0.1 / sqrt(2000) = .0022
     learned, sparse = contender("fourier-learned", losses), contender("sparse", losses + 0.001 + 0.1 * noise)
-    assert _winner([learned, sparse]).name == "sparse"
-    assert _winner([sparse, learned]).name == "sparse"
-    assert _winner([learned, contender("sparse", losses + 0.004 + 0.1 * noise)]).name == "fourier-learned"
-    assert _winner([learned, contender("fourier", losses + 0.001 + 0.1 * noise)]).name == "fourier-learned"
+    assert _choose_winner([learned, sparse]).name == "sparse"
+    assert _choose_winner([sparse, learned]).name == "sparse"
+    assert _choose_winner([learned, contender("sparse", losses + 0.004 + 0.1 * noise)]).name == "fourier-learned"
+    assert _choose_winner([learned, contender("fourier", losses + 0.001 + 0.1 * noise)]).name == "fourier-learned"
     noisy = contender("sparse", losses + 0.02 + 2.0 * noise)  # within its standard error, but too dear
-    assert _winner([learned, noisy]).name == "fourier-learned"
+    assert _choose_winner([learned, noisy]).name == "fourier-learned"
     better = contender("mercer", losses - 0.01)
-    assert _winner([learned, sparse, better]).name == "mercer"
+    assert _choose_winner([learned, sparse, better]).name == "mercer"
 
 
 def test_methods_that_still_gain_stay_in_the_race():
     losses = np.zeros(100)
     before = [contender("mercer", losses + 1.0), contender("sparse", losses + 0.5), contender("fourier", losses + 0.7)]
     after = [contender("mercer", losses + 0.6), contender("sparse", losses + 0.4), contender("fourier", losses + 0.6)]
-    assert [each.name for each in _still_in_the_race(before, after)] == ["mercer", "sparse"]
-    assert [each.name for each in _still_in_the_race(after, after)] == ["sparse"]
+    assert [each.name for each in _keep_promising(before, after)] == ["mercer", "sparse"]
+    assert [each.name for each in _keep_promising(after, after)] == ["sparse"]
 
 
 def test_the_winner_is_conditioned_on_all_rows(fitted):

@@ -103,7 +103,7 @@ class Constant(FeatureMap):
         return {"height": self.height, "dimension": self.dimension}
 
     @classmethod
-    def rebuilt(cls, kernel, settings, tensors):
+    def rebuild(cls, kernel, settings, tensors):
         return cls(kernel, settings["dimension"], settings["height"])
 
 

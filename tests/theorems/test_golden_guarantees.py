@@ -24,7 +24,7 @@ from certgp.guarantees import (
     proposition1,
     quadrature_eigenvalues,
 )
-from certgp.guarantees.mercer_rank import _isotropic_tail, _remembered_tail
+from certgp.guarantees.mercer_rank import _isotropic_tail, _tail_by_rank
 from certgp.kernels import Gaussian, Matern12, Matern52
 from helpers import normal_points
 
@@ -185,7 +185,7 @@ def test_two_ways_to_the_same_tail():
         direct = eigenvalue_tail(q, optimal_indices(q, rank))
         assert _isotropic_tail(0.3, 3, rank) == pytest.approx(direct, rel=1e-12)
     mixed = np.array([0.3, 0.1])
-    tail = _remembered_tail(mixed)
+    tail = _tail_by_rank(mixed)
     for rank in (1, 3, 8, 9, 100):
         assert tail(rank) == pytest.approx(eigenvalue_tail(mixed, optimal_indices(mixed, rank)), rel=1e-12)
 

@@ -86,7 +86,7 @@ def test_a_sparse_gp_ends_better_than_without_exchanges(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("options", "exchange"), [({}, True), ({"learn_inducing": False}, False), ({"inducing": X[:20].numpy()}, False)]
+    ("options", "exchanged"), [({}, True), ({"learn_inducing": False}, False), ({"inducing": X[:20].numpy()}, False)]
 )
 def test_points_the_user_fixed_or_gave_are_not_exchanged(options, exchanged, monkeypatch):
     calls: list[int] = []

@@ -10,7 +10,7 @@ import pytest
 from certgp_paper.datasets.catalogue import DATASETS
 from certgp_paper.experiments.catalogue import experiment
 from certgp_paper.experiments.cells import Cell, Finished
-from certgp_paper.experiments.comparison import compared
+from certgp_paper.experiments.comparison import comparison_columns
 from certgp_paper.experiments.deep_cells import compute, deep_cell
 from certgp_paper.experiments.deep_effort import FULL, budgets
 from certgp_paper.experiments.deep_methods import build, build_at, method_names
@@ -43,15 +43,15 @@ def finished(cell: Cell, nlpd: float, rmse: float = 0.3, seconds: float = 10.0) 
 
 
 def test_columns_beside_the_papers():
-    columns = compared("nlpd", [0.30, 0.34], Figure(0.350, 0.02))
+    columns = comparison_columns("nlpd", [0.30, 0.34], Figure(0.350, 0.02))
     assert columns["nlpd"] == pytest.approx(0.32)
     assert columns["nlpd_sd"] == pytest.approx(0.02 * 2**0.5)
     assert columns["nlpd_difference"] == pytest.approx(-0.03)
     assert columns["nlpd_difference_in_sd"] == pytest.approx(-0.03 / (0.0008 + 0.0004 + 0.0005**2 / 3) ** 0.5)
     assert columns["nlpd_equal_or_better"] is True
-    assert compared("nlpd", [0.3504], Figure(0.350, 0.0))["nlpd_equal_or_better"] is True  # prints as .350
-    assert compared("nlpd", [0.3506], Figure(0.350, 0.0))["nlpd_equal_or_better"] is False
-    alone = compared("nlpd", [0.3], None)
+    assert comparison_columns("nlpd", [0.3504], Figure(0.350, 0.0))["nlpd_equal_or_better"] is True  # prints as .350
+    assert comparison_columns("nlpd", [0.3506], Figure(0.350, 0.0))["nlpd_equal_or_better"] is False
+    alone = comparison_columns("nlpd", [0.3], None)
     assert alone["nlpd_sd"] is alone["paper_nlpd"] is alone["nlpd_difference"] is alone["nlpd_equal_or_better"] is None
 
 

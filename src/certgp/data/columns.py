@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from certgp.errors import InvalidInputError
 
 Numbers = NDArray[np.floating]
+NUMBERS = "fiub"  # kinds of NumPy types: floats, whole numbers with and without sign, True and False
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))  # kept as they are; all else becomes float64
 TARGET = "the target y holds"
 _NAMES_OF_TYPES = ("date", "time", "duration", "period")  # datetime64, timestamp[us], Duration, period[D], ...

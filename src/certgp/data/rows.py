@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from certgp.data.columns import FLOATS, TARGET, Numbers, as_numbers, columns_hold, dates_error, is_date_type
+from certgp.data.columns import FLOATS, NUMBERS, TARGET, Numbers, as_numbers, columns_hold, dates_error, is_date_type
 from certgp.errors import InvalidInputError
 
 Positions = slice | NDArray[np.int64]
@@ -21,24 +21,13 @@ _FLOAT32_NAMES = ("float32", "float")  # "float" is Arrow's word
 class Rows(ABC):
     """Rows of inputs, with or without a target, that can be read again and again.
 
-    ``fit``, ``predict`` and all other methods that take X also take an object of this class. To fit rows that are
-    neither an array nor a frame, derive a class from it: ``n_rows``, ``n_columns`` and ``take`` are enough.
+    ``fit``, ``predict`` and all other methods that take X also take an object of this class. To use rows that are
+    neither an array nor a frame, derive a class from it that sets the two numbers and defines ``take``.
     """
 
-    @property
-    @abstractmethod
-    def n_rows(self) -> int:
-        """Number of rows."""
-
-    @property
-    @abstractmethod
-    def n_columns(self) -> int:
-        """Number of input columns."""
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the input columns, where they have any."""
-        return None
+    n_rows: int
+    n_columns: int  # of the inputs
+    names: tuple[str, ...] | None = None  # of the input columns, where they have any
 
     @abstractmethod
     def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
@@ -61,33 +50,17 @@ class ArrayRows(Rows):
     def __init__(self, X: NDArray[Any], y: Any = None, names: Sequence[str] | None = None) -> None:
         if X.ndim != 2:
             raise InvalidInputError(f"X must have rows and columns (N, D), found an array of shape {X.shape}")
-        if names is not None and len(names) != X.shape[1]:
-            raise InvalidInputError(f"names has {len(names)} entries but X has {X.shape[1]} columns; give one each")
-        self._X, self._y = X, _target(y, len(X))
-        self._names = None if names is None else tuple(names)
+        self.n_rows, self.n_columns = X.shape
+        if names is not None and len(names) != self.n_columns:
+            raise InvalidInputError(f"names has {len(names)} entries but X has {self.n_columns} columns; give one each")
+        self.names = None if names is None else tuple(names)
+        self._X, self._y = X, _target(y, self.n_rows)
         if is_date_type(X.dtype):
             raise dates_error(columns_hold(self.labels))
 
-    @property
-    def n_rows(self) -> int:
-        return int(self._X.shape[0])
-
-    @property
-    def n_columns(self) -> int:
-        return int(self._X.shape[1])
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        return self._names
-
-    @property
-    def holds_numbers(self) -> bool:
-        """Are they numbers, not objects or texts that can be converted to some?"""
-        return self._X.dtype.kind in "fiub"
-
     def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
         X, y = self._X[positions], None if self._y is None else self._y[positions]
-        if self.holds_numbers:
+        if X.dtype.kind in NUMBERS:
             return X if X.dtype in FLOATS else X.astype(np.float64), y
         numbers, converted = _row_numbers(self.n_rows, positions), np.empty(X.shape)
         for j, label in enumerate(self.labels):
@@ -99,31 +72,19 @@ class FrameRows(Rows):
     """Rows of a pandas or polars frame or an Arrow table; only the rows that are read are converted."""
 
     def __init__(self, frame: Any, y: Any = None) -> None:
-        self._frame, self._y = frame, _target(y, len(frame))
         arrow = is_from(frame, "pyarrow", "Table")
         names, types = (frame.column_names, frame.schema.types) if arrow else (frame.columns, frame.dtypes)
-        self._n_columns = len(names)
-        self._names = tuple(names) if all(isinstance(name, str) for name in names) else None
+        self.n_rows, self.n_columns = frame.shape
+        self.names = tuple(names) if all(isinstance(name, str) for name in names) else None
+        self._frame, self._y = frame, _target(y, self.n_rows)
         dated = [name for name, kind in zip(self.labels, types, strict=True) if is_date_type(kind)]
         if dated:
             raise dates_error(columns_hold(dated))
         self._dtype = np.float32 if all(str(kind).lower() in _FLOAT32_NAMES for kind in types) else np.float64
 
-    @property
-    def n_rows(self) -> int:
-        return len(self._frame)
-
-    @property
-    def n_columns(self) -> int:
-        return self._n_columns
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        return self._names
-
     def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
         some, numbers = _pick(self._frame, positions), _row_numbers(self.n_rows, positions)
-        X = np.empty((len(some), self.n_columns), dtype=self._dtype)
+        X = np.empty(some.shape, dtype=self._dtype)
         for j, label in enumerate(self.labels):
             X[:, j] = as_numbers(_column(some, j), columns_hold([label]), numbers)
         return X, None if self._y is None else self._y[positions]
@@ -134,18 +95,7 @@ class PickedRows(Rows):
 
     def __init__(self, rows: Rows, positions: NDArray[np.int64]) -> None:
         self._rows, self._positions = rows, positions
-
-    @property
-    def n_rows(self) -> int:
-        return len(self._positions)
-
-    @property
-    def n_columns(self) -> int:
-        return self._rows.n_columns
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        return self._rows.names
+        self.n_rows, self.n_columns, self.names = len(positions), rows.n_columns, rows.names
 
     def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
         return self._rows.take(self._positions[positions])
@@ -163,10 +113,10 @@ def as_rows(X: Any, y: Any = None) -> Rows:
         return X
     if is_frame(X):
         return FrameRows(X, y)
-    rows = ArrayRows(np.asarray(X), y)  # of a memory map: a view of it
-    if rows.holds_numbers:
-        return rows
-    return ArrayRows(rows.take(slice(None))[0], y)  # objects and texts are slow to convert: once, not at every pass
+    array = np.asarray(X)  # of a memory map: a view of it
+    if array.dtype.kind not in NUMBERS:  # objects and texts are slow to convert: once, not at every pass
+        array, _ = ArrayRows(array).take(slice(None))
+    return ArrayRows(array, y)
 
 
 def read_target(rows: Rows, chunk_rows: int = 65_536) -> NDArray[np.float64]:

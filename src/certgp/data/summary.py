@@ -61,15 +61,15 @@ def summarise(rows: Rows, distinct_limit: int = DISTINCT_LIMIT) -> Summary:
     """
     inputs = _RunningMoments([f"column {label} of X" for label in rows.labels])
     target = _RunningMoments(["the target y"])
-    distinct, spread = _DistinctRows(distinct_limit), _SpreadRows(rows.n_rows)
+    distinct, digest = _DistinctRows(distinct_limit), _Digest(rows.n_rows)
     for start, X, y in checked_chunks(rows):
         inputs.add(X)
         if y is not None:
             target.add(y[:, None])
         distinct.add(X)
-        spread.add(start, X, y)
+        digest.add(start, X, y)
     of_target = target.result() if target.n else None
-    return Summary(rows.n_rows, rows.labels, inputs.result(), of_target, distinct.count, spread.digest(rows.n_columns))
+    return Summary(rows.n_rows, rows.labels, inputs.result(), of_target, distinct.count, digest.text())
 
 
 def check_finite(rows: Rows) -> None:
@@ -158,8 +158,7 @@ class _DistinctRows:
     """Counts distinct rows up to a limit."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._seen: set[bytes] = set()
+        self._limit, self._seen = limit, set[bytes]()
 
     @property
     def count(self) -> int:
@@ -173,23 +172,21 @@ class _DistinctRows:
             self._seen.update(block.view(f"V{block.itemsize * block.shape[1]}").ravel().tolist())
 
 
-class _SpreadRows:
-    """Rows spread evenly over all, and their digest."""
+class _Digest:
+    """A digest of shape, type and rows spread evenly over all."""
 
     def __init__(self, n_rows: int) -> None:
-        self._n_rows = n_rows
-        self._wanted = np.linspace(0, n_rows - 1, min(n_rows, _DIGEST_ROWS)).astype(np.int64)
-        self._dtype = ""
+        self._spread = np.linspace(0, n_rows - 1, min(n_rows, _DIGEST_ROWS)).astype(np.int64)
         self._inputs, self._targets = hashlib.sha256(), hashlib.sha256()
+        self._layout: tuple[object, ...] = (n_rows,)
 
     def add(self, start: int, X: Numbers, y: Numbers | None) -> None:
-        first, last = np.searchsorted(self._wanted, [start, start + len(X)])
-        here = self._wanted[first:last] - start
-        self._dtype = str(X.dtype)
-        self._inputs.update(np.ascontiguousarray(X[here]).tobytes())
+        here = self._spread[slice(*np.searchsorted(self._spread, [start, start + len(X)]))] - start
+        self._layout = (self._layout[0], X.shape[1], str(X.dtype))
+        self._inputs.update(X[here].tobytes())
         if y is not None:
-            self._targets.update(np.ascontiguousarray(y[here]).tobytes())
+            self._targets.update(y[here].tobytes())
 
-    def digest(self, n_columns: int) -> str:
-        layout = repr((self._n_rows, n_columns, self._dtype)).encode()
-        return hashlib.sha256(layout + self._inputs.digest() + self._targets.digest()).hexdigest()
+    def text(self) -> str:
+        parts = repr(self._layout).encode() + self._inputs.digest() + self._targets.digest()
+        return hashlib.sha256(parts).hexdigest()

@@ -27,7 +27,8 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
     candidates : methods to choose from: "mercer" (certifiable: ELBO), "mercer-marginal" (the paper's likelihood),
         "sparse", "fourier", "fourier-learned" (learned frequencies: not an approximation of a kernel any more, so
         ``certify`` refuses it; leave it out where you need certificates)
-    kernel : "gaussian", "matern12", "matern32" or "matern52"; Mercer models are for the Gaussian kernel only
+    kernel : any kernel: a name or a kernel object, also a sum or a product. Candidates that cannot take it are left
+        out: Mercer models need the Gaussian kernel, Fourier models one with a spectral law
     max_iter : optimiser iterations of each candidate; None takes each method's own default
     tolerance, max_rank, dtype, engine, checkpoint, cap_rank : see ``LowRankParameters``
     standardize, calibrate, random_state, verbose, callbacks : see ``SharedParameters``

@@ -118,11 +118,11 @@ class FeatureMap(nn.Module, ABC):
         return {"kind": registered_name(type(self)), "kernel": self.fixed_kernel().describe()} | size | self.settings()
 
     def settings(self) -> dict[str, Any]:
-        """What ``rebuilt`` needs to know beside kernel, size and the tensors of the state, as JSON-able values."""
+        """What ``rebuild`` needs to know beside kernel, size and the tensors of the state, as JSON-able values."""
         return {}
 
     @classmethod
-    def rebuilt(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> FeatureMap:
+    def rebuild(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> FeatureMap:
         """The map of a description with room for these tensors, which are loaded into it afterwards.
 
         Unless a map says otherwise, its constructor is given what it names: the kernel, settings, ``dimension``,
@@ -142,6 +142,6 @@ def build_features(description: Mapping[str, Any], tensors: Mapping[str, Tensor]
         known: Kernel = kernel_from_name(kernel)(tensors["log_length_scale"].exp())
     else:
         known = kernel_from_description(kernel)
-    features = find_registered(description["kind"], FEATURE_MAPS, "feature map").rebuilt(known, description, tensors)
+    features = find_registered(description["kind"], FEATURE_MAPS, "feature map").rebuild(known, description, tensors)
     features.load_state_dict(dict(tensors))
     return features

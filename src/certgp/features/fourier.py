@@ -65,7 +65,7 @@ class FourierMap(FeatureMap):
         return {"learns_frequencies": self.learns_frequencies}
 
     @classmethod
-    def rebuilt(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> FourierMap:
+    def rebuild(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> FourierMap:
         design = SpectralDesign(tensors["frequencies"], tensors["amplitudes"].square())
         return FourierMap(kernel, design, learn_frequencies=settings["learns_frequencies"])
 

@@ -105,7 +105,7 @@ class MercerMap(FeatureMap):
         return {"index_set": self.index_set}
 
     @classmethod
-    def rebuilt(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> MercerMap:
+    def rebuild(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> MercerMap:
         return MercerMap(kernel, tensors["log_input_scale"].exp(), 1, settings["index_set"])
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Tensor], prefix: str, *rest: Any) -> None:

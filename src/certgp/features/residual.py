@@ -65,7 +65,7 @@ class ResidualMap(FeatureMap):
         return {"base": self.base.describe()}
 
     @classmethod
-    def rebuilt(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> ResidualMap:
+    def rebuild(cls, kernel: Kernel, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> ResidualMap:
         state = {name.removeprefix("base."): t for name, t in tensors.items() if name.startswith("base.")}
         base = build_features(settings["base"], state)
         if not isinstance(base, MercerMap):

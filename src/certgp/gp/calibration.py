@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 
 Array = NDArray[np.float64]
 # a model may claim a fifth of the scatter it leaves, not less; upwards there is room for a network that has learned its
-# few rows by heart (sarcos, 3,600 rows: factors of 20)
+# few rows by heart (docs/decisions/0018)
 _LOG_SCALES = (-1.5, math.log(1_000.0))
 
 

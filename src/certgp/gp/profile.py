@@ -16,8 +16,8 @@ from certgp.gp.statistics import Statistics
 from certgp.linalg import eye_like
 
 _Array = NDArray[np.float64]
-# s2 / sf2. The lower end keeps A + g I well conditioned: unbounded, sf2 runs to 1e7 and the model to nonsense outside
-# the data.
+# s2 / sf2. The lower end keeps A + g I well conditioned: without it sf2 grows until predictions outside the data mean
+# nothing.
 NOISE_RATIO_BOUNDS = (1e-4, 1e4)
 _GRID = 41
 

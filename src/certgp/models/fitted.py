@@ -117,7 +117,7 @@ class FittedModel:
         return None if found is None else found.detach().numpy() / self.standardiser.x_scale[:, None]
 
     def extended(self, more: RowSource, lower: Array, upper: Array, engine: Engine) -> FittedModel:
-        """Conditioned on further standardised rows ; what was proven of those before is void."""
+        """Conditioned on further standardised rows; what was proven of those before is void."""
         return replace(
             self,
             process=_extend(self.process, more, engine),

@@ -27,4 +27,4 @@ class GeneralisedCauchy(Kernel):
 
     def rounding(self, Z):
         """|dk/dr| <= max(beta, 1) and r |dk/dr| <= 1; what exp, log and power add is less."""
-        return 2.0 * max(float(self.beta), 1.0) * distance_rounding(self.seen(Z), self.length_scale)
+        return 2.0 * max(float(self.beta), 1.0) * distance_rounding(self.pick_columns(Z), self.length_scale)

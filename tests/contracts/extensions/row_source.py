@@ -12,19 +12,9 @@ class DatabaseRows(Rows):
 
     def __init__(self, path, table):
         self._database, self._table = sqlite3.connect(path), table
-        self._columns = [column for column, *_ in self._database.execute(f"SELECT * FROM {table} LIMIT 0").description]
-
-    @property
-    def n_rows(self):
-        return self._database.execute(f"SELECT COUNT(*) FROM {self._table}").fetchone()[0]
-
-    @property
-    def n_columns(self):
-        return len(self._columns) - 1
-
-    @property
-    def names(self):
-        return tuple(self._columns[:-1])
+        columns = [column for column, *_ in self._database.execute(f"SELECT * FROM {table} LIMIT 0").description]
+        self.names, self.n_columns = tuple(columns[:-1]), len(columns) - 1
+        (self.n_rows,) = self._database.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
 
     def take(self, positions):
         numbers = np.arange(1, self.n_rows + 1)[positions].tolist()

@@ -41,7 +41,7 @@ class Baseline(RegressorMixin, BaseEstimator, ABC):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from rows X (N, D) and y (N,)."""
-        rows, target = checked_rows(self, X, y)
+        rows, target = check_rows(self, X, y)
         self._standardiser = Standardiser.of(summarise(as_rows(rows, target)))
         inputs, outputs = self._standardiser.inputs(rows), self._standardiser.target(target)
         seed = int(generator(self.random_state).integers(2**31))
@@ -67,19 +67,19 @@ class Baseline(RegressorMixin, BaseEstimator, ABC):
 
     def _user_components(self, X: ArrayLike) -> tuple[Array, Array]:
         check_is_fitted(self, "history_")
-        inputs = torch.from_numpy(self._standardiser.inputs(checked_inputs(self, X)))
+        inputs = torch.from_numpy(self._standardiser.inputs(check_inputs(self, X)))
         with torch.no_grad(), _seeded(self._seed):
             means, variances = (part.double().numpy() for part in self._components(inputs))
         return self._standardiser.mean_to_user(means), self._standardiser.variance_to_user(variances)
 
 
-def checked_rows(model: BaseEstimator, X: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+def check_rows(model: BaseEstimator, X: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
     """X (N, D) and y (N,) to learn from, as scikit-learn validates them."""
     rows, target = validate_data(model, X, y, dtype=_FLOATS, y_numeric=True, ensure_min_samples=2)
     return rows, target
 
 
-def checked_inputs(model: BaseEstimator, X: ArrayLike) -> NDArray[Any]:
+def check_inputs(model: BaseEstimator, X: ArrayLike) -> NDArray[Any]:
     """X (n, D) for a fitted model."""
     rows: NDArray[Any] = validate_data(model, X, dtype=_FLOATS, reset=False)
     return rows

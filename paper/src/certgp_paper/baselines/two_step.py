@@ -43,7 +43,7 @@ from certgp.training.mini_batch.evidence import JointModel, finish
 from certgp.training.mini_batch.squared_error import Regression, SquaredErrorTask
 from certgp.training.mini_batch.steps import MinibatchSettings, train_minibatches
 from certgp.transforms import Network, TanhNetwork
-from certgp_paper.baselines.base import Baseline, checked_inputs, checked_rows, generator
+from certgp_paper.baselines.base import Baseline, check_inputs, check_rows, generator
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -177,7 +177,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         """Train the network on nine tenths of the rows, choose the epoch on the last tenth."""
         check_count("max_iter", self.max_iter)
         check_count("batch_size", self.batch_size, least=2)
-        rows, target = checked_rows(self, X, y)
+        rows, target = check_rows(self, X, y)
         self._standardiser = Standardiser.of(summarise(as_rows(rows, target)))
         rng = generator(self.random_state)
         seed, order = int(rng.integers(2**31)), rng.permutation(len(rows))
@@ -200,7 +200,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """g(x) (n,), optionally with the standard deviation of new observations (n,)."""
         check_is_fitted(self)
-        mean = self._outputs(checked_inputs(self, X))
+        mean = self._outputs(check_inputs(self, X))
         return (mean, np.full(len(mean), self.noise_variance_**0.5)) if return_std else mean
 
     def _outputs(self, X: NDArray[np.floating]) -> Array:

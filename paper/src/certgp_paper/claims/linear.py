@@ -7,14 +7,14 @@ from statistics import mean
 
 from certgp_paper.claims.finding import Claim, Finding, finding, not_run
 from certgp_paper.experiments.experiment import Row
-from certgp_paper.experiments.results import Results, chosen_rows, number, paired, rows_of
+from certgp_paper.experiments.results import Results, chosen_rows, number, pair_up, rows_of
 
 _JUDGED = ("certgp", "paper")  # variants that have to be there before anything is said
 
 
 def _pairs(rows: Sequence[Row], first: str, second: str) -> list[tuple[Row, Row]]:
     """Cells of two methods that differ in nothing else, the number of splits included."""
-    pairs = paired(
+    pairs = pair_up(
         rows, ("data", "rank", "splits"), lambda r: r.get("method") == first, lambda r: r.get("method") == second
     )
     return [(a, b) for a, b in pairs if number(a, "mean") is not None and number(b, "mean") is not None]

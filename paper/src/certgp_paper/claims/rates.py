@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from certgp_paper.claims.finding import Claim, Finding, finding, not_run
 from certgp_paper.experiments.experiment import Row
-from certgp_paper.experiments.results import Results, number, paired, rows_of
+from certgp_paper.experiments.results import Results, number, pair_up, rows_of
 
 
 def _rank(row: Row) -> float | None:
@@ -33,7 +33,7 @@ def _lower_rank(first: tuple[str, str], second: tuple[str, str]) -> Callable[[Re
     """Judged at the largest N, the paper's; what other N say stands beside it."""
 
     def judge(results: Results) -> Finding:
-        pairs = paired(rows_of(results, "figure1"), ("D", "N", "seed"), _is(*first), _is(*second))
+        pairs = pair_up(rows_of(results, "figure1"), ("D", "N", "seed"), _is(*first), _is(*second))
         tried = _by_n([(a, b) for a, b in pairs if _rank(a) is not None and _rank(b) is not None])
         # where both were tried in vain nothing is known; where only the first was, it has lost
         known = {n: [pair for pair in some if _found_one(pair)] for n, some in tried.items()}
@@ -79,7 +79,7 @@ def _first_seed(pairs: Sequence[tuple[Row, Row]]) -> list[tuple[Row, Row]]:
 
 def _lower_kl(first: tuple[str, str], second: tuple[str, str]) -> Callable[[Results], Finding]:
     def judge(results: Results) -> Finding:
-        pairs = paired(rows_of(results, "figure2"), ("N", "rank"), _is(*first), _is(*second))
+        pairs = pair_up(rows_of(results, "figure2"), ("N", "rank"), _is(*first), _is(*second))
         known = _by_n([(a, b) for a, b in pairs if number(a, "kl") is not None and number(b, "kl") is not None])
         if not known:
             return not_run("figure2")

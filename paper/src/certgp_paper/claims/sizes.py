@@ -8,7 +8,7 @@ from functools import cache
 from certgp_paper.claims.deep import DEEP
 from certgp_paper.claims.finding import UNDECIDED, Claim, Finding, finding, not_run
 from certgp_paper.experiments.experiment import Row
-from certgp_paper.experiments.results import Results, chosen_rows, number, paired, rows_of
+from certgp_paper.experiments.results import Results, chosen_rows, number, pair_up, rows_of
 from certgp_paper.published import published_sensitivity, rank_of_size
 
 Size = tuple[int, int]  # embedding dimension d and size m, as ``rank_of_size`` takes them
@@ -111,7 +111,9 @@ def _cpu(row: Row) -> float | None:
 
 def _fourier_scales_better(results: Results) -> Finding:
     rows = [row for row in rows_of(results, "electric") if _cpu(row) is not None]
-    pairs = paired(rows, ("data", "fraction"), lambda r: r.get("method") == "DFGP", lambda r: r.get("method") == "DMGP")
+    pairs = pair_up(
+        rows, ("data", "fraction"), lambda r: r.get("method") == "DFGP", lambda r: r.get("method") == "DMGP"
+    )
     if not pairs or max(number(pair[0], "fraction") or 0.0 for pair in pairs) < 1.0:
         return not_run("electric")
     fourier, mercer = max(pairs, key=lambda pair: number(pair[0], "fraction") or 0.0)

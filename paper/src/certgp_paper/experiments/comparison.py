@@ -60,7 +60,7 @@ def comparison(values: Sequence[float], paper: Figure | None, rounding: float) -
     return Comparison(ours, sd, paper.mean, paper.sd, rounding)
 
 
-def compared(metric: str, values: Sequence[float], paper: Figure | None) -> dict[str, Any]:
+def comparison_columns(metric: str, values: Sequence[float], paper: Figure | None) -> dict[str, Any]:
     """Columns of one metric of the deep tables."""
     both = comparison(values, paper, DEEP_ROUNDING[metric])
     return {
@@ -74,7 +74,7 @@ def compared(metric: str, values: Sequence[float], paper: Figure | None) -> dict
     }
 
 
-def grouped(finished: Sequence[Finished], key: Callable[[Finished], Key]) -> Mapping[Key, list[Finished]]:
+def group_by(finished: Sequence[Finished], key: Callable[[Finished], Key]) -> Mapping[Key, list[Finished]]:
     """Finished cells by key, in the order in which keys first appear."""
     groups: dict[Key, list[Finished]] = {}
     for cell in finished:

@@ -29,8 +29,8 @@ def curve_values(result: CurvesResult) -> Values:
     return {
         "x": result.x.tolist(),
         "y": result.y.tolist(),
-        "grid": _thinned(result.grid),
-        "truth": _thinned(result.truth),
+        "grid": _thin(result.grid),
+        "truth": _thin(result.truth),
         "models": [
             {
                 "model": curve.name,
@@ -38,16 +38,16 @@ def curve_values(result: CurvesResult) -> Values:
                 "rmse_inputs": curve.rmse_inputs,
                 "coverage": curve.coverage,
                 "seconds": curve.seconds,
-                "mean": _thinned(curve.mean),
-                "lower": _thinned(curve.lower),
-                "upper": _thinned(curve.upper),
+                "mean": _thin(curve.mean),
+                "lower": _thin(curve.lower),
+                "upper": _thin(curve.upper),
             }
             for curve in result.curves
         ],
     }
 
 
-def _thinned(values: Array) -> list[float]:
+def _thin(values: Array) -> list[float]:
     """Every fourth value, with more decimals than a drawing shows."""
     return [round(float(value), 6) for value in values[::_THINNING]]
 

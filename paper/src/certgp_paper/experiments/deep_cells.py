@@ -20,7 +20,7 @@ from certgp.estimators.scores import rmse
 from certgp_paper.datasets import dataset_info
 from certgp_paper.datasets.splits import standardised_split
 from certgp_paper.experiments.cells import Cell, Finished, Scalar, Settings, Values, whole_number
-from certgp_paper.experiments.comparison import compared, values
+from certgp_paper.experiments.comparison import comparison_columns, values
 from certgp_paper.experiments.deep_effort import FULL, QUICK
 from certgp_paper.experiments.deep_methods import Method, build, build_at
 from certgp_paper.experiments.experiment import Row
@@ -79,7 +79,7 @@ def row_of(settings: Row, cells: Sequence[Finished], paper: Mapping[str, Figure 
     """A row of a table over splits: each metric beside the paper's, CPU seconds, and how the data differ."""
     row: dict[str, Any] = {**settings, "splits": len(cells), "rows": cells[0]["rows"]}
     for metric, figure in paper.items():
-        row |= compared(metric, values(cells, metric), figure)
+        row |= comparison_columns(metric, values(cells, metric), figure)
     notes = dict.fromkeys(filter(None, map(data_note, cells)))
     return row | {"cpu_seconds": mean(values(cells, "cpu_seconds")), "note": "; ".join(notes)}
 

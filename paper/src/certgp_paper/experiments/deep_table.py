@@ -12,7 +12,7 @@ from statistics import mean, stdev
 
 from certgp_paper.datasets import dataset_info, local_dataset
 from certgp_paper.experiments.cells import Cell, Finished
-from certgp_paper.experiments.comparison import grouped, values
+from certgp_paper.experiments.comparison import group_by, values
 from certgp_paper.experiments.deep_cells import (
     METRICS,
     QUICK_DATA,
@@ -50,8 +50,8 @@ def _cells(quick: bool) -> Sequence[Cell]:
 
 def _rows(finished: Sequence[Finished]) -> Sequence[Row]:
     rows: list[Row] = []
-    for cells in grouped(finished, lambda cell: cell["data"]).values():
-        methods = grouped(cells, lambda cell: cell["method"])
+    for cells in group_by(finished, lambda cell: cell["data"]).values():
+        methods = group_by(cells, lambda cell: cell["method"])
         shared = _shared_splits(list(methods.values()))
         rows += [_row(own, shared) for own in methods.values()]
     return rows

@@ -91,7 +91,7 @@ def _mercer(X: Tensor) -> Values:
         **_a_priori(GAUSSIAN, n, D),
         "trace_paper": _rank_within(paper, limit),
         "trace_sharp": _rank_within(sharp, limit),
-        "reference": _certified(features, GAUSSIAN, X, size),
+        "reference": _certified_rank(features, GAUSSIAN, X, size),
     }
 
 
@@ -134,7 +134,7 @@ def _fourier(name: str, X: Tensor, seed: int) -> Values:
     if pairs is not None and (name == GAUSSIAN or D == 1):
         # the first frequencies of a longer list differ from a shorter list's, so the pool is cut, not drawn again
         pool = setting.fourier_map(name, D, pairs=n, seed=seed).leading(min(8 * pairs, 2 * n))
-        certified = _certified(pool, name, X, pool.rank // 2, step=2)
+        certified = _certified_rank(pool, name, X, pool.rank // 2, step=2)
     return {
         "rank": None if pairs is None else 2 * pairs,
         "kl_per_row": found[n if pairs is None else pairs] / n,
@@ -146,7 +146,7 @@ def _fourier(name: str, X: Tensor, seed: int) -> Values:
     }
 
 
-def _certified(features: FeatureMap, name: str, X: Tensor, cap: int, step: int = 1) -> int | None:
+def _certified_rank(features: FeatureMap, name: str, X: Tensor, cap: int, step: int = 1) -> int | None:
     """The rank at which certificate R1 proves KL <= eps N; None where this reference proves it for no rank up to the
     model's."""
     reference = setting.reference(features, name, X, _reference_rank(name, X.shape[1]))

@@ -9,7 +9,7 @@ from typing import Any
 
 from certgp_paper.datasets import dataset_info
 from certgp_paper.experiments.cells import Finished
-from certgp_paper.experiments.comparison import LINEAR_ROUNDING, comparison, grouped, values
+from certgp_paper.experiments.comparison import LINEAR_ROUNDING, comparison, group_by, values
 from certgp_paper.published import published
 
 # in the order of the table: the paper's own files first, then by size
@@ -34,7 +34,7 @@ def linear_rows(metric: str, finished: Sequence[Finished]) -> list[dict[str, Any
 
     Of data sets of which something is finished, the paper's other figures have rows of their own, with no split.
     """
-    groups = dict(grouped(finished, lambda each: (each["data"], each["variant"], each["method"], each["rank"])))
+    groups = dict(group_by(finished, lambda each: (each["data"], each["variant"], each["method"], each["rank"])))
     begun = dict.fromkeys(str(each["data"]) for each in finished if not _is_quick(each))
     for data, method, rank in product(begun, METHODS, RANKS):
         if published("linear", metric, method, rank, data) is not None:

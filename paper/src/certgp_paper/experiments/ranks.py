@@ -37,7 +37,7 @@ def _compute(settings: Settings) -> Values:
 
 def _rows(finished: Sequence[Finished]) -> list[Row]:
     """Scores of all models, the points once, then all answers."""
-    rows = [_labelled(cell, row) for cell in finished for row in curve_rows(cell)]
+    rows = [_add_labels(cell, row) for cell in finished for row in curve_rows(cell)]
     points = [row for row in rows if row["kind"] == "point"]
     once = points[: len(finished[0]["x"])] if finished else []
     return [
@@ -47,7 +47,7 @@ def _rows(finished: Sequence[Finished]) -> list[Row]:
     ]
 
 
-def _labelled(cell: Finished, row: Row) -> Row:
+def _add_labels(cell: Finished, row: Row) -> Row:
     if row["kind"] == "point":
         return row
     return {"kind": row["kind"], "features": cell["features"], "rank": cell["rank"], **row}

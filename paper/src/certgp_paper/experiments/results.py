@@ -71,7 +71,7 @@ def chosen_rows(rows: Iterable[Row], **conditions: object) -> list[Row]:
     return [row for row in rows if all(row.get(key) == value for key, value in conditions.items())]
 
 
-def paired(
+def pair_up(
     rows: Iterable[Row], shared: Sequence[str], first: Callable[[Row], bool], second: Callable[[Row], bool]
 ) -> list[tuple[Row, Row]]:
     """Rows of the first kind with the row of the second kind that agrees with it in the shared columns."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from certgp_paper.experiments.cells import Cell, Finished
-from certgp_paper.experiments.comparison import grouped
+from certgp_paper.experiments.comparison import group_by
 from certgp_paper.experiments.deep_cells import QUICK_DATA, SPLITS, compute, deep_cell, row_of
 from certgp_paper.experiments.experiment import Experiment, Row
 from certgp_paper.published import published_sensitivity, rank_of_size
@@ -41,7 +41,7 @@ def _cells(quick: bool) -> Sequence[Cell]:
 
 
 def _rows(finished: Sequence[Finished]) -> Sequence[Row]:
-    groups = grouped(finished, lambda cell: tuple(cell[key] for key in ("data", "method", "d", "m")))
+    groups = group_by(finished, lambda cell: tuple(cell[key] for key in ("data", "method", "d", "m")))
     return [_row(cells) for cells in groups.values()]
 
 

@@ -19,7 +19,7 @@ def label_log_axis(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def starred(title: str, rows: Sequence[Row]) -> str:
+def mark_with_star(title: str, rows: Sequence[Row]) -> str:
     """The title, with a star where the data of some row are not the paper's own."""
     return f"{title} *" if _differs(rows) else title
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from certgp.plots.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, SMALL, VERMILION, new_figure, tidy
 from certgp_paper.experiments.experiment import Row
-from certgp_paper.figures.axes import label_log_axis, star_handle, starred
+from certgp_paper.figures.axes import label_log_axis, mark_with_star, star_handle
 
 _COLOURS = {
     "DFGP": VERMILION,
@@ -31,7 +31,7 @@ def draw(rows: Sequence[Row]) -> Figure:
         _log_ticks(axes, sorted({row["rows"] for row in rows}))
     right.set_yscale("log")
     label_log_axis(right.yaxis)
-    data = starred(str(rows[0]["data"]), rows)
+    data = mark_with_star(str(rows[0]["data"]), rows)
     tidy(left, f"{data}: NLPD", "training rows", "NLPD (smaller is better)")
     tidy(right, f"{data}: training time", "training rows", "CPU seconds")
     handles = [*left.get_legend_handles_labels()[0], *star_handle(rows)]

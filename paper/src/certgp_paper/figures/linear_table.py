@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 
 from certgp.plots.style import BLACK, BLUE, GREEN, SMALL, VERMILION, new_figure, tidy
 from certgp_paper.experiments.experiment import Row
-from certgp_paper.figures.axes import star_handle, starred
+from certgp_paper.figures.axes import mark_with_star, star_handle
 
 _COLOURS = {"SGPR": BLUE, "FGP": VERMILION, "MGP": GREEN}
 # line and marker of each variant of ours
@@ -50,7 +50,7 @@ def draw(rows: Sequence[Row]) -> Figure:
     for panel, name in zip(panels, names, strict=False):
         own = [row for row in rows if row["data"] == name]
         clipped |= _panel(panel, own)
-        tidy(panel, starred(name, own), "rank", metric)
+        tidy(panel, mark_with_star(name, own), "rank", metric)
     for panel in panels[len(names) :]:
         panel.set_visible(False)
     figure.legend(

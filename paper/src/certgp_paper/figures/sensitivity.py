@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from certgp.plots.style import BLUE, GREEN, SMALL, VERMILION, new_figure, tidy
 from certgp_paper.experiments.experiment import Row
-from certgp_paper.figures.axes import label_log_axis, star_handle, starred
+from certgp_paper.figures.axes import label_log_axis, mark_with_star, star_handle
 
 _COLOURS = {1: BLUE, 2: VERMILION, 3: GREEN}
 _METRICS = {"nlpd": "NLPD", "cpu_seconds": "training time, s"}
@@ -32,7 +32,7 @@ def draw(rows: Sequence[Row]) -> Figure:
         for method, panel in zip(methods, axes, strict=True):
             own = [row for row in rows if (row["data"], row["method"]) == (name, method)]
             _lines(panel, own, metric)
-            title = starred(f"{name}, {method}", own) if metric == "nlpd" else ""
+            title = mark_with_star(f"{name}, {method}", own) if metric == "nlpd" else ""
             label = _METRICS[metric] if method == methods[0] else ""
             tidy(panel, title, _SIZE_LABELS.get(method, "size") if metric == "cpu_seconds" else "", label)
     handles = [*panels[0, 0].get_legend_handles_labels()[0], *star_handle(rows)]

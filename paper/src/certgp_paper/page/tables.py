@@ -81,7 +81,7 @@ def with_sd(value: float | None, sd: float | None, digits: int) -> str:
     return f"{value:.{digits}f}" if sd is None else f"{value:.{digits}f} ({sd:.{digits}f})"
 
 
-def compared(row: Row, comparison: Comparison, digits: int) -> Cells:
+def comparison_cells(row: Row, comparison: Comparison, digits: int) -> Cells:
     """Paper, ours (bold where equal or better, ticked if on the paper's own data), difference, that in standard
     deviations.
     """
@@ -121,7 +121,7 @@ def _linear(rows: Sequence[Row]) -> list[str]:
                 (
                     _shown(row.get("method")),
                     _shown(row.get("rank")),
-                    *compared(row, linear_comparison(row), 3),
+                    *comparison_cells(row, linear_comparison(row), 3),
                     _shown(row.get("splits")),
                 )
                 for row in some
@@ -156,8 +156,8 @@ def _deep(rows: Sequence[Row]) -> list[str]:
         lines = [
             (
                 _shown(row.get("method")),
-                *compared(row, metric_comparison(row, "nlpd"), 3),
-                *compared(row, metric_comparison(row, "rmse"), 3)[:2],
+                *comparison_cells(row, metric_comparison(row, "nlpd"), 3),
+                *comparison_cells(row, metric_comparison(row, "rmse"), 3)[:2],
                 *_times(row),
                 _shown(row.get("splits")),
             )
@@ -197,7 +197,7 @@ def _sensitivity(rows: Sequence[Row]) -> list[str]:
     lines = [
         (
             *(_shown(row.get(key)) for key in ("data", "method", "d", "rank")),
-            *compared(row, metric_comparison(row, "nlpd"), 3),
+            *comparison_cells(row, metric_comparison(row, "nlpd"), 3),
             *_times(row),
             _shown(row.get("splits")),
         )

@@ -89,20 +89,20 @@ def fit_as_in_paper(
     """
     rows, rng = Chunk(torch.from_numpy(X), torch.from_numpy(y)), np.random.default_rng(seed)
     if method != "MGP":
-        return _trained(method, _starting_model(method, rank, rows, rng), rows, epochs)
+        return _train_model(method, _starting_model(method, rank, rows, rng), rows, epochs)
     choice_rng, start_rng = rng.spawn(2)
     rule = "given"
     if dimension is None:
         dimension, rule = choose_dimension(rank, rows, choice_rng, epochs)
     model = _projected_model(rank, dimension, rows, start_rng)
-    return _trained(method, model, rows, epochs, dimension, rule)
+    return _train_model(method, model, rows, epochs, dimension, rule)
 
 
 def fit_as_released(method: str, rank: int, X: Array, y: Array, seed: int, epochs: int = EPOCHS) -> PaperFit:
     """Train FGP or MGP as the released code does."""
     rows, rng = Chunk(torch.from_numpy(X), torch.from_numpy(y)), np.random.default_rng(seed)
     if method == "FGP":
-        return _trained(method, _starting_model(method, rank, rows, rng), rows, epochs, one_scale=True)
+        return _train_model(method, _starting_model(method, rank, rows, rng), rows, epochs, one_scale=True)
     if method != "MGP":
         raise InvalidInputError(f"the released {method} does not differ from the paper's text; use that variant")
     dimension = min(_RELEASED_DIMENSION, X.shape[1])
@@ -129,7 +129,7 @@ def choose_dimension(rank: int, rows: Chunk, rng: np.random.Generator, epochs: i
 
     def score(dimension: int) -> float:
         model = _projected_model(rank, dimension, learned, np.random.default_rng(seed))
-        mean, variance = _trained("MGP", model, learned, epochs).moments(held_out.X.numpy())
+        mean, variance = _train_model("MGP", model, learned, epochs).moments(held_out.X.numpy())
         return gaussian_nlpd(held_out.y.numpy(), mean, variance)
 
     best = min(candidates, key=score)
@@ -161,7 +161,7 @@ def _glorot(inputs: int, outputs: int, rng: np.random.Generator) -> Tensor:
     return torch.from_numpy(rng.uniform(-limit, limit, (inputs, outputs)))
 
 
-def _trained(
+def _train_model(
     method: str,
     model: LowRankModel,
     rows: Chunk,

@@ -261,7 +261,7 @@ class MemberFit:
         """Let the network learn y on squared error first, through a linear readout that is then dropped.
 
         The paper does so. Here one epoch of it serves embeddings of one dimension: in a line there is no way around a
-        fold, and a GP fitted to a random embedding is happy to fold it.
+        fold, and a GP fitted to a random embedding keeps its folds (docs/decisions/0015).
         """
         recipe, max_iter = self.recipe, self.settings.max_iter
         if recipe.training != "paper" and recipe.embedding > 1:

@@ -34,8 +34,8 @@ def electric(paths: Sequence[Path]) -> tuple[Array, Array]:
     file = zipped(paths[0], "household_power_consumption.txt")
     layout = Layout(9, delimiter=";", header=dict(enumerate(NAMES)), texts=(0, 1), missing=("?", ""))
     table = read_columns(file, layout)
-    days = _parsed(table.column("0"), "%d/%m/%Y", file.name)
-    times = _parsed(table.column("1"), "%H:%M:%S", file.name)
+    days = _parse(table.column("0"), "%d/%m/%Y", file.name)
+    times = _parse(table.column("1"), "%H:%M:%S", file.name)
     X = np.zeros((table.num_rows, 19))
     X[np.arange(len(X)), _array(pc.month(days)).astype(np.int64) - 1] = 1.0
     X[:, 12] = _array(pc.day_of_week(days)) >= _SATURDAY
@@ -45,7 +45,7 @@ def electric(paths: Sequence[Path]) -> tuple[Array, Array]:
     return X, np.array(table.column("2").to_numpy())
 
 
-def _parsed(texts: pa.ChunkedArray, form: str, file: str) -> pa.ChunkedArray:
+def _parse(texts: pa.ChunkedArray, form: str, file: str) -> pa.ChunkedArray:
     parsed = pc.strptime(texts, format=form, unit="s", error_is_null=True)
     if parsed.null_count:
         text = texts.filter(pc.is_null(parsed))[0].as_py()
