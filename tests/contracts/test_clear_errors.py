@@ -40,7 +40,7 @@ def rename_transform(values):
 
 
 def rename_kernel(values):
-    values["process"]["features"]["kernel"]["parts"][1]["kernel"] = "wavelet"
+    values["process"]["features"]["kernel"]["parts"][1]["kernel"] = "nowhere"
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def rename_kernel(values):
         (rename_estimator, "estimator 'elsewhere.GP'"),
         (rename_map, "feature map 'elsewhere.Map'"),
         (rename_transform, "transform 'elsewhere.Transform'"),
-        (rename_kernel, "kernel 'wavelet'"),
+        (rename_kernel, "kernel 'nowhere'"),
     ],
 )
 def test_a_class_that_is_not_known(saved, rename, name, tmp_path):
