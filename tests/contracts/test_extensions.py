@@ -1,4 +1,7 @@
-"""What users add in one short file outside the package does all that certgp's own parts do."""
+"""What users add in one short file outside the package does all that certgp's own parts do.
+
+A row source has a test of its own, ``test_row_source.py``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ import json
 import os
 import pickle
 import shutil
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +28,7 @@ from certgp.estimators.base import ESTIMATORS
 from certgp.features.base import FEATURE_MAPS
 from certgp.kernels import Gaussian
 from certgp.kernels.registry import _KERNELS
+from certgp.methods import Method
 from certgp.training import ExactObjective
 
 FOLDER = Path(__file__).parent / "extensions"
@@ -205,6 +208,13 @@ def test_a_package_that_declares_its_method_is_found_by_load(hat_model, saved, s
     ]
 
 
+def test_a_method_that_cannot_be_imported_is_refused_by_name():
+    with pytest.raises(
+        InvalidInputError, match=r"the method 'hat' \(hat_features:Gone\) does not work \(AttributeError"
+    ):
+        Method("hat", "hat_features:Gone").load()
+
+
 def test_the_command_line_knows_the_method(site, tmp_path):
     table = np.column_stack([X, Y])
     (tmp_path / "t.csv").write_text("x,y\n" + "\n".join(f"{a},{b}" for a, b in table.tolist()))
@@ -264,11 +274,11 @@ def own(_importable) -> ModuleType:
 @pytest.fixture(scope="module")
 def cauchy_rows(own):
     """Rows of a GP with that kernel, so that its parameters can be learned."""
-    rng = np.random.default_rng(3)
-    inputs = np.sort(rng.uniform(-3.0, 3.0, 140))[:, None] * 10.0 + 7.0
-    K = own.GeneralisedCauchy(8.0, 1.8, 0.8, 4.0)(torch.from_numpy(inputs), torch.from_numpy(inputs)).numpy()
-    draw = np.linalg.cholesky(K + 1e-9 * np.eye(140)) @ rng.standard_normal(140)
-    return inputs, draw + 0.1 * rng.standard_normal(140)
+    rng = np.random.default_rng(1)
+    inputs = np.sort(rng.uniform(-3.0, 3.0, 160))[:, None] * 10.0 + 7.0
+    K = own.GeneralisedCauchy(3.0, 1.6, 0.7, 4.0)(torch.from_numpy(inputs), torch.from_numpy(inputs)).numpy()
+    draw = np.linalg.cholesky(K + 1e-9 * np.eye(160)) @ rng.standard_normal(160)
+    return inputs, draw + 0.1 * rng.standard_normal(160)
 
 
 def build(method: str, kernel, **options):
@@ -303,13 +313,9 @@ def test_the_gradient_of_the_exact_evidence_vanishes(own, cauchy_rows):
     process = model._model.process
     ratio = process.noise_variance / process.signal_variance
     objective = ExactObjective(process.kernel, Chunk(process.X, process.y), ratio)
-    at = objective.start()
-    _, gradient = objective.evaluate(at)
-    lower, upper = np.array(objective.bounds()).T
+    _, gradient = objective.evaluate(objective.start())
     assert [name for name, _ in objective.parameters.named][:3] == ["log_length_scale", "log_alpha", "log_beta"]
-    inside = np.clip(at - gradient, lower, upper) - at  # at an end of its box a parameter may still pull outwards
-    assert np.abs(inside).max() < 1e-4
-    assert model.kernel_.values["alpha"] < 2.0
+    assert np.abs(gradient).max() < 1e-4
     kept = build("exact", own.GeneralisedCauchy(8.0, 1.8, 0.8, 4.0), optimize=False).fit(*cauchy_rows)
     assert (float(kept.kernel_.alpha), float(kept.kernel_.beta)) == (1.8, 0.8)
 
@@ -332,38 +338,3 @@ def test_a_file_with_an_unknown_kernel_says_what_to_do(own, cauchy_rows, tmp_pat
     monkeypatch.delitem(_KERNELS, "generalised_cauchy")
     with pytest.raises(ModelFileError, match=r"the kernel 'generalised_cauchy', which is not known here; import the"):
         certgp.load(tmp_path / "m")
-
-
-# -------------------- rows from elsewhere
-
-
-@pytest.fixture(scope="module")
-def stored(_importable, tmp_path_factory):
-    """A table in a database as rows, and the same as arrays."""
-    rng = np.random.default_rng(5)
-    inputs = rng.standard_normal((150, 2)) * [1.0, 20.0] + [0.0, 100.0]
-    target = np.sin(2.0 * inputs[:, 0]) + 0.02 * inputs[:, 1] + 0.1 * rng.standard_normal(150)
-    path = tmp_path_factory.mktemp("database") / "rows.db"
-    with sqlite3.connect(path) as database:
-        database.execute("CREATE TABLE houses (age, area, price)")
-        database.executemany("INSERT INTO houses VALUES (?, ?, ?)", np.column_stack([inputs, target]).tolist())
-    return importlib.import_module("row_source").DatabaseRows(path, "houses"), inputs, target
-
-
-@pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
-@pytest.mark.parametrize("cls", [certgp.MercerGP, certgp.FourierGP, certgp.SparseGP])
-def test_rows_from_elsewhere_do_what_arrays_do(cls, stored):
-    rows, inputs, target = stored
-    there, here = (cls(12, max_iter=20, random_state=0).fit(*given) for given in ((rows,), (inputs, target)))
-    assert there.feature_names_in_.tolist() == ["age", "area"]
-    pairs = [
-        (there.predict(rows, return_std=True), here.predict(inputs, return_std=True)),
-        (there.certify().kl.upper, here.certify().kl.upper),
-        (there.certify(rows).mean_error, here.certify(inputs).mean_error),
-        (there.certify(rows=rows, reference_rank=40).kl.lower, here.certify(reference_rank=40).kl.lower),
-        (there.nlpd(rows), here.nlpd(inputs, target)),
-        (there.score(rows), here.score(inputs, target)),
-        (there.log_marginal_likelihood(), here.log_marginal_likelihood()),
-    ]
-    for found, expected in pairs:
-        np.testing.assert_allclose(found, expected, rtol=1e-12)

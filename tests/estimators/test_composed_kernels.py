@@ -77,8 +77,8 @@ def test_certificates_hold_against_the_dense_gp(name):
     model = build("sparse", KERNELS[name]).fit(X, Y)
     K = dense_kernel(model.kernel_, X, X)
     S = K + model.noise_variance_ * np.eye(len(X))
-    process, scale = model._process, model._standardiser.y_scale
-    phi = scale * process.features(torch.from_numpy(model._standardiser.inputs(X))).numpy()
+    process, standardiser = model._model.process, model._model.standardiser
+    phi = standardiser.y_scale * process.features(torch.from_numpy(standardiser.inputs(X))).numpy()
     kl = certgp.guarantees.gaussian_kl(S, phi @ phi.T + model.noise_variance_ * np.eye(len(X)))
     cross = dense_kernel(model.kernel_, NEW, X)
     mean = Y.mean() + cross @ np.linalg.solve(S, Y - Y.mean())

@@ -11,7 +11,6 @@ import torch
 from estimator_cases import assert_mentions, error_of, problem
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.utils.estimator_checks import estimator_checks_generator
 from torch import nn
 
 from certgp import DeepFourierGP, DeepMercerGP, ExactGP, load
@@ -33,20 +32,6 @@ def quick(cls, **parameters):
 
 def refusal(cls, **parameters):
     return error_of(lambda: quick(cls, **parameters).fit(X, Y), InvalidInputError)
-
-
-def checks():
-    for cls in DEEP:
-        for estimator, check in estimator_checks_generator(cls(hidden=(16,), max_iter=2)):
-            name = getattr(check, "func", check).__name__
-            if name != "check_array_api_input":  # needs an environment variable before SciPy is imported
-                yield pytest.param(estimator, check, id=f"{cls.__name__}-{name}")
-
-
-@pytest.mark.filterwarnings("ignore::certgp.errors.CertgpWarning")
-@pytest.mark.parametrize(("estimator", "check"), list(checks()))
-def test_check_estimator(estimator, check):
-    check(estimator)
 
 
 @every_deep

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +18,7 @@ from certgp.kernels import Gaussian, Matern32
 Values = dict[str, Any]
 FOLDER = Path(__file__).parent
 MODELS = FOLDER / "models"
-RECORD = FOLDER / "fits.json"
+RECORD = FOLDER / "fits.json.gz"
 
 
 def rows(n: int, columns: int, seed: int = 0) -> tuple[Any, Any]:
@@ -129,6 +131,16 @@ TRAINED: dict[str, tuple[Build, int, int]] = {
     ),
 }
 CASES = KEPT | TRAINED
+
+
+def read_record() -> Values:
+    """What every case said when the record was made."""
+    return json.loads(gzip.decompress(RECORD.read_bytes()))
+
+
+def write_record(record: Values) -> None:
+    """Replace the record; the same one gives the same bytes."""
+    RECORD.write_bytes(gzip.compress(json.dumps(record).encode(), mtime=0))
 
 
 def fitted(name: str) -> Any:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 
-from cases import CASES, MODELS, RECORD, differences, fitted, plain, predictions, rows, statements
+from cases import CASES, MODELS, differences, fitted, plain, predictions, read_record, rows, statements, write_record
 
 
 def record(name: str, write_model: bool) -> dict[str, object]:
@@ -26,7 +25,7 @@ def main() -> int:
     parser.add_argument("--tolerance", type=float, default=1e-9)
     parser.add_argument("names", nargs="*", default=[])
     arguments = parser.parse_args()
-    known = {} if arguments.write else json.loads(RECORD.read_text())
+    known = {} if arguments.write else read_record()
     found, bad = {}, 0
     MODELS.mkdir(exist_ok=True)
     for name in arguments.names or CASES:
@@ -41,7 +40,7 @@ def main() -> int:
             flush=True,
         )
     if arguments.write:
-        RECORD.write_text(json.dumps(found) + "\n")
+        write_record(found)
     return 1 if bad else 0
 
 

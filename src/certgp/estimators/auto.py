@@ -66,18 +66,20 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
         kernel = kernel_from_name(self.kernel)() if isinstance(self.kernel, str) else self.kernel
         if not isinstance(kernel, Kernel):
             raise InvalidInputError(f"kernel must be a name or a kernel object, found {kernel!r}")
-        table = {each.name: each for each in CONTESTANTS}
-        usable = [
-            each
-            for each in (table[name] for name in dict.fromkeys(names))
-            if (kernel.has_mercer_expansion or each.method != "mercer")
-            and (kernel.has_spectral_law or each.method != "fourier")
-            and (self.dtype != "float32" or each.method != "sparse")
-            and (self.rank != AUTOMATIC or each.finds_rank)
-        ]
-        if not usable:
+        usable = [each for each in CONTESTANTS if self._can_work(each, kernel)]
+        chosen = [each for name in dict.fromkeys(names) for each in usable if each.name == name]
+        if not chosen:
+            remedy = f"add {' or '.join(repr(each.name) for each in usable)}" if usable else "use dtype='float64'"
             raise InvalidInputError(
                 f"candidates={tuple(names)!r} has no method for rank={self.rank!r}, kernel={self.kernel!r} and "
-                f"dtype={self.dtype!r}; add 'sparse' or 'fourier'"
+                f"dtype={self.dtype!r}; {remedy}"
             )
-        return usable
+        return chosen
+
+    def _can_work(self, contestant: Contestant, kernel: Kernel) -> bool:
+        return (
+            (kernel.has_mercer_expansion or contestant.method != "mercer")
+            and (kernel.has_spectral_law or contestant.method != "fourier")
+            and (self.dtype != "float32" or contestant.method != "sparse")
+            and (self.rank != AUTOMATIC or contestant.finds_rank)
+        )
