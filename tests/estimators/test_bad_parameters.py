@@ -97,7 +97,9 @@ def test_choices_of_other_types():
 def test_fourier_features_are_not_dominated(name_value_remedy):
     name, value, remedy = name_value_remedy
     text = refusal(FourierGP, **{name: value})
-    assert_mentions(text, f"{name}={value!r}", "below the kernel", "FourierGP does not have", f"use {name}={remedy!r}")
+    assert_mentions(
+        text, f"{name}={value!r}", "dominated by the kernel", "FourierGP does not have", f"use {name}={remedy!r}"
+    )
 
 
 @every_low_rank

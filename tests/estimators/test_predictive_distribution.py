@@ -212,7 +212,7 @@ def test_many_rows_are_predicted_in_chunks_with_the_same_result(cls, monkeypatch
     new = problem(300, seed=1)[0]
     model = pinned(cls).fit(*problem(60))
     whole = model.predict(new, return_std=True)
-    monkeypatch.setattr("certgp.estimators.base.default_chunk_rows", lambda rank: 7)
+    monkeypatch.setattr("certgp.models.fitted.default_chunk_rows", lambda rank: 7)
     for part, expected in zip(model.predict(new, return_std=True), whole, strict=True):
         np.testing.assert_allclose(part, expected, rtol=1e-12, atol=1e-13)
 
