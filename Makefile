@@ -32,7 +32,7 @@ demo: $(READY)
 test: $(READY)
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS)
 
-check: format lint types layers test
+check: format lint types layers docs test
 
 format: $(READY)
 	$(BIN)/ruff format --check .

@@ -236,7 +236,7 @@ def test_members_differ_and_the_first_is_the_single_model(mixture):
 def test_mixture_predicts_the_density_mixture(mixture):
     """Moments, quantiles and NLPD against the members' Gaussians, by the definitions."""
     means, variances = mixture._model.member_moments(as_rows(NEW))
-    variances = variances + mixture._member_noise()
+    variances = variances + mixture._model.member_noise()
     mean, std = mixture.predict(NEW, return_std=True)
     np.testing.assert_allclose(mean, means.mean(0))
     np.testing.assert_allclose(std**2, (variances + means**2).mean(0) - mean**2, rtol=1e-9)
