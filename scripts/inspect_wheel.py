@@ -12,7 +12,7 @@ from pathlib import Path
 
 NOT_OURS = re.compile(
     r"(^|/)(certgp_paper|experiments?|baselines?|paper|published|results|datasets?|preparation|tests?|benchmarks?)(/|\.py$)"
-    r"|(^|/)(catalogue|registry|download|fetch|reproduce)\.py$"
+    r"|(^|/)(catalogue|data/registry|download|fetch|reproduce)\.py$"
 )
 NEEDED = ("certgp/__init__.py", "certgp/py.typed", "certgp/cli/main.py")
 
