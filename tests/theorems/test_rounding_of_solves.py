@@ -15,6 +15,7 @@ from certgp.engines.local import LocalEngine
 from certgp.features import NystromMap
 from certgp.gp import LowRankModel, LowRankPosterior, Statistics
 from certgp.guarantees import ExactSystem, Problem, pointwise, pointwise_bounds, read_reference, reference_features
+from certgp.guarantees.kernel_products import BLOCK, entries_rounding, kernel_product
 from certgp.guarantees.rounding import weights_error
 from certgp.kernels import Gaussian
 from certgp.transforms import Identity
@@ -118,3 +119,19 @@ def test_dual_weights_that_are_wrong_are_noticed(monkeypatch):
         error = (kernel(new, X) @ solution.weights - exact).abs()
         assert (error <= explained * solution.residual + 1e-12).all()
     assert float((kernel(new, X) @ wrong.weights - exact).abs().max()) > 100.0 * right.residual
+
+
+def test_entries_of_products_are_bounded_block_by_block():
+    """Rows on a circle of 95 length-scales fill the first block, and one further out is alone in the second.
+
+    From the centre of all rows the kernel would take differences, which round less than the products that it takes from
+    the centre of the first block.
+    """
+    angle = np.linspace(0.0, 2.0 * np.pi, BLOCK, endpoint=False)
+    rows = np.vstack([95.0 * np.column_stack([np.cos(angle), np.sin(angle)]), [[110.0, 0.0]]])
+    X, kernel = torch.from_numpy(rows), Gaussian([1.0, 1.0])
+    found = kernel_product(kernel, X, torch.eye(len(X), dtype=torch.float64)).numpy()
+    wide = rows.astype(np.longdouble)
+    exact = np.exp(-0.5 * np.square(wide[:, None] - wide[None]).sum(2))
+    error = float(np.abs(found - exact).max())
+    assert 2.0 * kernel.rounding(X) < error <= entries_rounding(kernel, X)

@@ -16,6 +16,7 @@ from torch import Tensor
 from certgp.guarantees.kernel_products import (
     additions_per_entry,
     cross_product,
+    entries_rounding,
     kernel_product,
     seconds_per_product,
 )
@@ -72,7 +73,7 @@ class ExactSystem:
             self.inputs: Tensor = problem.model.transform(inputs)
         stats = reference.statistics.scaled(self.signal_variance)
         self._pointwise = PointwiseBounds(stats, self.signal_variance, self.noise, reference.map_rounding)
-        self._entries = 2.0 * self.kernel.rounding(self.inputs)  # blocks have centres of their own
+        self._entries = entries_rounding(self.kernel, self.inputs)
         fits = 8 * inputs.shape[0] * reference.features.rank <= _KEPT_BYTES
         self._features = self._reference_features(self.inputs) if fits else None
 

@@ -39,6 +39,13 @@ def cross_product(kernel: Kernel, new: Tensor, inputs: Tensor, v: Tensor, block:
     return result
 
 
+def entries_rounding(kernel: Kernel, inputs: Tensor, block: int = BLOCK) -> float:
+    """A bound on how far an entry of k(X*, X) / sf2, as these products compute it, may be from the exact one, for any
+    X*: every block of X (N, d) is evaluated about a centre of its own.
+    """
+    return max(kernel.rounding(inputs[start : start + block]) for start in range(0, len(inputs), block))
+
+
 def additions_per_entry(n: int, block: int = BLOCK) -> int:
     """Rounded additions behind one entry of a product: inside a block, then over blocks."""
     return min(n, block) + n // block + 1
