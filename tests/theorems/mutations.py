@@ -10,6 +10,8 @@ from importlib import import_module
 
 import pytest
 
+from certgp.features.base import FEATURE_MAPS
+
 
 @dataclass(frozen=True)
 class Mutation:
@@ -70,6 +72,8 @@ def apply(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
     source = inspect.getsource(original)
     assert source.count(mutation.old) == 1, f"{mutation} does not fit the source"
     weakened = types.ModuleType(mutation.module)
+    for name, features in FEATURE_MAPS.items():  # a weakened map registers itself: the original comes back afterwards
+        monkeypatch.setitem(FEATURE_MAPS, name, features)
     exec(compile(source.replace(mutation.old, mutation.new), original.__file__, "exec"), weakened.__dict__)
     own = {
         name: value for name, value in vars(original).items() if getattr(value, "__module__", None) == mutation.module
