@@ -108,6 +108,25 @@ def test_modified_density_converges_to_the_gaussian_kernel(dimension, few, many)
     check_convergence(named("modified"), kernel_of(Gaussian, dimension), dimension, few, many)
 
 
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_many_pairs_keep_the_promised_rate(sampling):
+    """From 100 to 4,000 pairs independent draws lose a factor sqrt(40) = 6.3 of their error; Sobol points lose more."""
+    kernel, rows, seeds = Gaussian(1.0), random_inputs(7, 50, 1), 8
+    exact, offsets = kernel(rows, rows), (rows[:, None] - rows[None]).reshape(-1, 1)
+
+    def error(pairs: int) -> float:
+        found = []
+        for seed in range(seeds):
+            data = DataSummary(rows, 1_000, 0.1)
+            design = spectral_design(sampling, kernel, pairs, 1, np.random.default_rng(seed), data)
+            estimate = torch.cos(offsets @ design.frequencies.mT) @ design.weights
+            found.append(float((estimate.reshape(exact.shape) - exact).square().mean()))
+        return math.sqrt(np.mean(found))
+
+    least = 12.0 if sampling in ("sobol", "widened") else math.sqrt(40.0) / 2.0
+    assert error(100) / error(4_000) > least
+
+
 def test_every_sampling_has_its_convergence_test():
     assert set(SAMPLINGS) == {"iid", "orthogonal", "sobol", "widened", "leverage", "modified"}
 

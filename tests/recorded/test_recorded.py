@@ -11,7 +11,20 @@ from __future__ import annotations
 import json
 
 import pytest
-from cases import CASES, KEPT, MODELS, RECORD, differences, fitted, plain, predictions, read_record, rows, statements
+from cases import (
+    CASES,
+    CHANGED,
+    KEPT,
+    MODELS,
+    RECORD,
+    differences,
+    fitted,
+    plain,
+    predictions,
+    read_record,
+    rows,
+    statements,
+)
 from safetensors import safe_open
 
 import certgp
@@ -41,7 +54,7 @@ def test_a_file_of_format_2_predicts_as_recorded(name, record):
     assert not list(differences(found, record[name]["predictions"], name, TOLERANCE))
 
 
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", [name for name in KEPT if name not in CHANGED])
 def test_fits_that_learn_nothing_are_made_again(name, record):
     _, n, columns = CASES[name]
     model = fitted(name)

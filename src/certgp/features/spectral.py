@@ -124,10 +124,12 @@ def leverage_design(
     tau = solve_lower(L, angle.cos()).square().sum(0) + solve_lower(L, angle.sin()).square().sum(0)
     probability = (pool.weights * tau).numpy()
     probability /= probability.sum()
-    # systematic resampling: one uniform, equally spaced quantiles; unbiased like independent draws, with less variance
+    # systematic resampling: one uniform, equally spaced quantiles; unbiased like independent draws, with less variance.
+    # Through a shuffled pool: equal steps through Sobol points, whose order is periodic, would meet the same few again
+    order = rng.permutation(len(probability))
     grid = (rng.random() + np.arange(pairs)) / pairs
-    cumulative = np.cumsum(probability)
-    pick = np.minimum(np.searchsorted(cumulative / cumulative[-1], grid), len(probability) - 1)
+    cumulative = np.cumsum(probability[order])
+    pick = order[np.minimum(np.searchsorted(cumulative / cumulative[-1], grid), len(probability) - 1)]
     return SpectralDesign(pool.frequencies[pick], pool.weights[pick] / torch.from_numpy(pairs * probability[pick]))
 
 
