@@ -58,7 +58,7 @@ peers: $(READY) .peers/gpflow/.ready .peers/gpytorch/.ready
 	touch $@
 
 soundness: $(READY)
-	$(TEST_ENV) $(BIN)/python tests/theorems/soundness.py --problems 20000
+	$(TEST_ENV) PYTHONPATH=tests $(BIN)/python tests/theorems/soundness.py --problems 20000
 
 mutation: $(READY)
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) tests/theorems/test_mutations.py
