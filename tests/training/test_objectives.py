@@ -93,7 +93,8 @@ def test_gradient_in_every_parameter(features, transform, objective):
     numeric = central_differences(lambda values: target.evaluate(values)[0], start, 2e-3)
     # the floor is the rounding of the differences themselves, for entries that (nearly) vanish
     np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-9)
-    assert np.abs(gradient).max() > 1e-4  # the data speak, so the test is not empty
+    least = 1e-4 if "periodic" in features else 1e-3  # here the evidence depends little on it
+    assert np.abs(gradient).max() > least  # the data speak, so the test is not empty
 
 
 @cases
