@@ -131,4 +131,4 @@ class LinearMetric(Metric):
         d = len(W)
         norms = W.norm(dim=0)
         unit = Projection(W, torch.zeros(d, dtype=torch.float64), torch.eye(d, dtype=torch.float64))
-        return unit, self._kernel.replace(length_scale=1.0 / norms, signal_variance=self.signal)
+        return unit.requires_grad_(False), self._kernel.replace(length_scale=1.0 / norms, signal_variance=self.signal)

@@ -39,6 +39,7 @@ _MAP_ROWS, _MAP_ITERATIONS, _MAP_ROUNDS, _MAP_COLUMNS = 10_000, 10, 4, 20
 _NOISE_ROWS = 8_000
 _DEFAULT_KERNEL, _FEWEST_ITERATIONS_TO_CHOOSE = "matern32", 120
 _JUDGES, _JUDGE_SHARE, _FEWEST_ROWS_TO_JUDGE = 3_000, 0.1, 500
+_MAP_GAIN = 0.003  # nats per judge, below which the map is not trained further
 _GAIN = 0.01  # nats per row of fresh rows, below which another round is not worth it
 _STANDARD_ERRORS = 2.0  # by which held-out rows must prefer a learned map
 
@@ -183,7 +184,7 @@ class _Training:
             self.rng = np.random.default_rng(seed)
             value = self._rounds(metric, _TRIAL_ROUNDS, _ROUND_ROWS, _ROUND_ITERATIONS)
             if len(starts) > 1:
-                self._fit_noise(metric)
+                self._fit_noise(metric, _NOISE_ROWS // 2)
             loss = self._judge(metric).mean() if len(starts) > 1 else value
             if len(starts) > 1:
                 self.progress.trials.append(Trial(start.kernel.name, value, float(loss), time.perf_counter() - began))
@@ -222,8 +223,8 @@ class _Training:
         targets = np.sort(self.rng.choice(self.pool, min(rows, len(self.pool)), replace=False))
         return pick_targets(metric, self.rows, targets, self.recipe.train_neighbours)
 
-    def _fit_noise(self, metric: Metric) -> None:
-        fit_noise(metric, self._fresh(metric, _NOISE_ROWS))
+    def _fit_noise(self, metric: Metric, rows: int = _NOISE_ROWS) -> None:
+        fit_noise(metric, self._fresh(metric, rows))
 
     def _judge(self, metric: Metric) -> NDArray[np.float64]:
         """The loss of every judge given its neighbours."""
@@ -236,12 +237,14 @@ class _Training:
         columns = min(_MAP_COLUMNS, self.rows.X.shape[1])
         metric = LinearMetric(kernel, kernel.values["length_scale"], columns, scaled.ratio)
         best, losses = metric.snapshot(), before
-        for _ in range(_MAP_ROUNDS):
+        for done in range(_MAP_ROUNDS):
             value = self._rounds(metric, 1, _MAP_ROWS, _MAP_ITERATIONS)
             now = self._judge(metric)
-            if now.mean() < losses.mean():
+            gain = float(losses.mean() - now.mean())
+            if gain > 0.0:
                 best, losses = metric.snapshot(), now
-            if self.progress.stopped:
+            # the first round may lose: it leaves the length-scales behind
+            if self.progress.stopped or (done and gain < _MAP_GAIN):
                 break
         metric.load_state_dict(best)
         self._fit_noise(metric)
