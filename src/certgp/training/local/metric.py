@@ -90,6 +90,10 @@ class ScaledMetric(Metric):
     def shape_bounds(self) -> dict[str, Bounds]:
         return self._shape.bounds()
 
+    def lengths(self) -> list[nn.Parameter]:
+        """Logarithms of all lengths."""
+        return self._shape.lengths(self)
+
 
 class LinearMetric(Metric):
     r"""g(x) = x W with W (D, p) = diag(s) T: distances |W'(x - x')| in a learned linear map.

@@ -17,6 +17,7 @@ from certgp.gp.conditionals import is_radial
 from certgp.gp.local import LocalProcess
 from certgp.kernels import Kernel
 from certgp.training.full_batch.lbfgs import minimise
+from certgp.training.full_batch.start import scan_length_scales
 from certgp.training.full_batch.trials import Trial
 from certgp.training.history import History, OptimisationResult
 from certgp.training.local import (
@@ -27,6 +28,7 @@ from certgp.training.local import (
     TargetRows,
     fit_noise,
     pick_targets,
+    profiled_loss,
     row_losses,
 )
 from certgp.training.recipes.settings import AUTOMATIC, Settings, Start
@@ -37,6 +39,7 @@ KERNELS = ("matern12", "matern32", "matern52")  # what kernel="auto" chooses fro
 _ROUND_ROWS, _ROUND_ITERATIONS, _ROUNDS, _TRIAL_ROUNDS = 2_000, 15, 4, 2
 _MAP_ROWS, _MAP_ITERATIONS, _MAP_ROUNDS, _MAP_COLUMNS = 10_000, 10, 4, 20
 _NOISE_ROWS = 8_000
+_FACTORS = (1.0, 0.3, 0.1, 0.03, 0.01, 3.0, 10.0)  # of the starting length-scales
 _DEFAULT_KERNEL, _FEWEST_ITERATIONS_TO_CHOOSE = "matern32", 120
 _JUDGES, _JUDGE_SHARE, _FEWEST_ROWS_TO_JUDGE = 3_000, 0.1, 500
 _MAP_GAIN = 0.003  # nats per judge, below which the map is not trained further
@@ -182,6 +185,8 @@ class _Training:
             began = time.perf_counter()
             metric = _scaled(start, self.rows.X.shape[1])
             self.rng = np.random.default_rng(seed)
+            if not self.settings.lengths_are_given:
+                self._scan(metric)
             value = self._rounds(metric, _TRIAL_ROUNDS, _ROUND_ROWS, _ROUND_ITERATIONS)
             if len(starts) > 1:
                 self._fit_noise(metric, _NOISE_ROWS // 2)
@@ -193,6 +198,14 @@ class _Training:
             best, least = metric, float(loss)
         assert best is not None
         return best
+
+    def _scan(self, metric: ScaledMetric) -> None:
+        """Find the scale of the length-scales: from far too long ones, gradients lead to a fit that sees noise alone.
+
+        A common factor leaves the neighbours as they are.
+        """
+        data, ratio = self._fresh(metric, _ROUND_ROWS), metric.ratio
+        scan_length_scales(metric.lengths(), lambda: profiled_loss(metric, data, ratio)[0], _FACTORS)
 
     def _rounds(self, metric: Metric, rounds: int, rows: int, iterations: int) -> float:
         """Optimise on fresh rows and their neighbours in the metric of the moment, again and again."""
@@ -251,6 +264,6 @@ class _Training:
         after = self._judge(metric)
         self.progress.trials.append(Trial("ard", float("nan"), float(before.mean()), 0.0))
         self.progress.trials.append(Trial("linear", value, float(after.mean()), time.perf_counter() - began))
-        gain = before - after
-        needed = _STANDARD_ERRORS * float(gain.std(ddof=1)) / math.sqrt(len(gain))
-        return metric if self.recipe.metric == "linear" or gain.mean() > needed else scaled
+        gains = before - after
+        needed = _STANDARD_ERRORS * float(gains.std(ddof=1)) / math.sqrt(len(gains))
+        return metric if self.recipe.metric == "linear" or gains.mean() > needed else scaled
