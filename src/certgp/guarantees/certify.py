@@ -104,7 +104,7 @@ def certify(
         raise InvalidInputError("exact_solve certifies predictions: pass the rows to predict, certify(X, ...)")
     check_certifiable(process.model)
     subject = Subject(process, standardiser, engine, new_generator)
-    if request.plain and process.model.features.dominated:
+    if request.plain and process.model.dominated:
         return _certify_from_statistics(subject, X, read_rows if check_rows else None)
     return _certify_from_rows(subject, X, read_rows(), request)
 
@@ -135,6 +135,7 @@ def _certify_exact(
         variance = standardiser.variance_to_user(found.numpy())
     return Certificate(
         kl=Interval(0.0, 0.0),
+        reverse_kl=Interval(0.0, 0.0),
         log_evidence=Interval(evidence, evidence),
         n_rows=process.n_rows,
         theorem="X0 (identity)",
