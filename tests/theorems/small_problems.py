@@ -1,7 +1,8 @@
 """Random small problems, their dense truth, and the check of every statement that certgp makes about them.
 
 ``draw_problem(seed)`` draws one: N <= 120 rows, D <= 6, length-scales .05 to 20, noise 1e-4 to 10, rank 1 to N,
-six input laws, all kernels, all maps. Each statement is compared with dense linear algebra that shares no code with it.
+six input laws, all kernels, all maps, rows to predict inside and outside the range of X. Each statement is compared
+with dense linear algebra that shares no code with it.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ def draw_problem(seed: int) -> SmallProblem:
     draw = INPUT_LAWS[str(rng.choice(list(INPUT_LAWS)))]
     both = torch.from_numpy(draw(rng, n + 5, d))
     X, X_new = both[:n], both[n:]
+    X_new[-2:] += torch.tensor([[0.6], [3.0]], dtype=torch.float64) * (X.amax(0) - X.amin(0))  # beside X, and far out
     kind = str(rng.choice(MAPS))
     family = Gaussian if kind == "mercer" else rng.choice([Gaussian, Matern12, Matern32, Matern52])
     kernel = family(np.exp(rng.uniform(np.log(0.05), np.log(20.0), d if rng.random() < 0.5 else 1)).repeat(1))
