@@ -37,10 +37,11 @@ class LowRankModel(nn.Module):
 
     @property
     def dominated(self) -> bool:
-        """Is Phi Phi' <= K proven for every X, with K the exact kernel at ``kernel_inputs``? Not where rows are pulled
-        in before the features see them.
+        """Is Phi Phi' <= K proven for every X, with K the exact kernel at ``kernel_inputs``? Not where features and
+        kernel see different rows.
         """
-        return self.features.dominated and not self.transform.returns_outliers
+        same_rows = self.transform.is_identity or not self.transform.keeps_coordinates
+        return self.features.dominated and same_rows
 
     def kernel_inputs(self, X: Tensor) -> Tensor:
         """Where the kernel of the exact GP acts (n, d): on x itself where the transform keeps coordinates, though it
