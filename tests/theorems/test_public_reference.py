@@ -34,6 +34,7 @@ def test_training_rows_that_winsorising_moved_are_part_of_the_truth():
     transform = gp._fitted().process.model.transform
     assert bool((transform(gp._fitted().tensor(X)) != gp._fitted().tensor(X)).any())
     exact = certgp.ExactGP(kernel=gp.kernel_, noise_variance=gp.noise_variance_, optimize=False).fit(X, y)
+    assert "2 of 1200 training rows lie far out and are pulled in" in gp.certify().notes[0]
     new = np.r_[X[:3], X.min(0)[None] - 2.0, X.max(0)[None] + 0.5, [[20.0]]]
     assert false_statements(FittedProblem("fourier", gp, exact, X, y, new, {"reference_rank": 200})) == []
 
