@@ -11,6 +11,7 @@ from certgp.gp.evidence import (
 )
 from certgp.gp.exact import ExactProcess, exact_log_evidence
 from certgp.gp.exchange import BasisPool
+from certgp.gp.local import LocalProcess
 from certgp.gp.mixture import MixtureProcess, mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.gp.model import LowRankModel
 from certgp.gp.posterior import LowRankPosterior
@@ -26,6 +27,7 @@ __all__ = [
     "EvidenceGradient",
     "ExactProcess",
     "GaussianProcess",
+    "LocalProcess",
     "LowRankModel",
     "LowRankPosterior",
     "LowRankProcess",
