@@ -1,0 +1,148 @@
+"""(K + s2 I) a = y by conjugate gradients: what preconditions them and what bounds their error are told from outside."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from certgp.gp.kernel_products import KernelMatrix
+from certgp.linalg import UNIT_ROUNDOFF
+
+DEFAULT_MAX_PRODUCTS = 1_000
+SOLVED, OUT_OF_PRODUCTS, AT_ROUNDING = "solved", "out of products", "at rounding"
+_MARGIN = 0.8  # stop a little below the goal: the recomputed residual is slightly larger than the recursive one
+_CYCLE = 1e-3  # what one run of steps with float32 products may gain before the residual is recomputed
+_DRIFT = 2.0  # float32 goes on where the recomputed residual is at most so many times the recursive one
+Precondition = Callable[[Tensor], Tensor]
+Progress = Callable[[int, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class ExactSolution:
+    """Weights a with S a ~ y, S = K + s2 I, and how far they are off: r = y - S a."""
+
+    weights: Tensor  # (N,)
+    residual: float  # bound on sqrt(r'S^-1 r), rounding included
+    products: int
+    ended: str = SOLVED  # or why the goal was not met
+    length: float = math.inf  # bound on |r| / s, rounding included
+    quadratic: float = math.nan  # y'a + a'r, so that y'S^-1 y = quadratic + r'S^-1 r
+
+
+class KernelSystem:
+    """S = K + s2 I on rows and its right-hand side y; products in float64 or float32."""
+
+    def __init__(self, matrix: KernelMatrix, noise_variance: float, y: Tensor) -> None:
+        self.matrix, self.noise, self.y = matrix, noise_variance, y
+        self._largest = float(matrix.kernel.diagonal(matrix.inputs).max())
+
+    def apply(self, v: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
+        """S v (N,)."""
+        return self.matrix.multiply(v[:, None], dtype)[:, 0] + self.noise * v
+
+    def rounding(self, weights: Tensor) -> float:
+        """A bound on |d| / s >= sqrt(d'S^-1 d) for the rounding error d of a streamed residual y - S a."""
+        n = len(self.y)
+        kernel = self._largest * float(weights.abs().sum())
+        largest = kernel + self.noise * float(weights.abs().max()) + float(self.y.abs().max())
+        additions = (self.matrix.additions_per_entry() + 8) * UNIT_ROUNDOFF * largest
+        return math.sqrt(n / self.noise) * (additions + self.matrix.entries_rounding() * kernel)
+
+
+class ResidualBound(ABC):
+    """An upper bound on sqrt(r'S^-1 r), the distance of weights to the exact ones in the norm of S."""
+
+    @abstractmethod
+    def __call__(self, residual: Tensor, solved: Tensor) -> float:
+        """The bound for r (N,), of which ``solved`` is the preconditioned M^-1 r; rounding of r itself apart."""
+
+
+class LengthBound(ResidualBound):
+    """|r| / s, because S >= s2 I: it holds whatever the preconditioner."""
+
+    def __init__(self, noise_variance: float) -> None:
+        self._noise = noise_variance
+
+    def __call__(self, residual: Tensor, solved: Tensor) -> float:
+        return float(residual.norm()) / math.sqrt(self._noise)
+
+
+@torch.no_grad()
+def solve(
+    system: KernelSystem,
+    precondition: Precondition,
+    bound: ResidualBound,
+    goal: float,
+    max_products: int = DEFAULT_MAX_PRODUCTS,
+    progress: Progress | None = None,
+    start: Tensor | None = None,
+) -> ExactSolution:
+    """Weights whose residual, recomputed in float64, has a bound of at most ``goal``, or why there are none.
+
+    Steps use float32 products as long as the recomputed residual follows the recursive one. A goal below the rounding
+    of a float64 product is not reached by more of them: then the gradients end at rounding, and ``ended`` says so.
+    """
+    weights = precondition(system.y) if start is None else start
+    products, before, dtype = 0, math.inf, torch.float32
+    carried = math.inf
+    while True:
+        residual = system.y - system.apply(weights)
+        products += 1
+        solved = precondition(residual)
+        found, rounding = bound(residual, solved), system.rounding(weights)
+        if dtype is torch.float32 and found > _DRIFT * carried:
+            dtype, before = torch.float64, math.inf  # what was lost is float32's rounding
+        ended = _reason_to_end(found, rounding, goal, before, products >= max_products - 1)
+        if ended is not None:
+            length = float(residual.norm()) / math.sqrt(system.noise) + rounding
+            quadratic = float(weights @ system.y + weights @ residual)
+            return ExactSolution(weights, min(found + rounding, length), products, ended, length, quadratic)
+        # a goal below rounding: down to rounding, which is all that can be shown
+        target = _MARGIN * (goal - rounding if rounding < goal else rounding)
+        if dtype is torch.float32:
+            target = max(target, _CYCLE * found)
+        budget = max_products - products - 1
+        weights, carried, used = _iterate(system, precondition, bound, weights, residual, target, budget, dtype, progress)
+        products, before = products + used, found
+
+
+def _iterate(
+    system: KernelSystem, precondition: Precondition, bound: ResidualBound, weights: Tensor, residual: Tensor,
+    target: float, budget: int, dtype: torch.dtype, progress: Progress | None,
+) -> tuple[Tensor, float, int]:  # fmt: skip
+    """Conjugate gradient steps from a true residual until the bound of the recursive one is below the target."""
+    solved = precondition(residual)
+    direction, energy, used = solved, float(residual @ solved), 0
+    found = bound(residual, solved)
+    while used < budget and found > target:
+        image = system.apply(direction, dtype)
+        curvature = float(direction @ image)
+        if not curvature > 0.0:  # rounding: no more can be gained in this arithmetic
+            break
+        step = energy / curvature
+        weights = weights + step * direction
+        residual = residual - step * image
+        solved = precondition(residual)
+        before, energy = energy, float(residual @ solved)
+        direction = solved + (energy / before) * direction
+        found, used = bound(residual, solved), used + 1
+        if progress is not None:
+            progress(used, found)
+    return weights, found, used
+
+
+def _reason_to_end(found: float, rounding: float, goal: float, before: float, out_of_products: bool) -> str | None:
+    """Why no more steps should be taken after a recomputed residual of this bound, or None where they should."""
+    if found + rounding <= goal:
+        return SOLVED
+    if found <= rounding and goal <= rounding:
+        return AT_ROUNDING
+    if out_of_products:
+        return OUT_OF_PRODUCTS
+    # steps shrink the recursive residual by construction; where the recomputed one does not follow, it is rounding
+    return AT_ROUNDING if found > 0.5 * before else None
