@@ -1,4 +1,4 @@
-"""How compiled loops over rows are made and run; imported at their first use, because the compiler takes long to load."""
+"""How compiled loops over rows are made and run; imported at first use, because the compiler takes long to load."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _ROWS_PER_THREAD = 512  # below this a thread costs more than it saves
 
 
 def compile_loop(function: Callable[..., Any], reorder_sums: bool = False) -> Callable[..., Any]:
-    """Machine code without Python's lock; kept on disk where some directory can be written to. ``reorder_sums`` lets the
-    compiler add the terms of a sum in any order, so that sums become vector instructions too.
+    """Machine code without Python's lock; kept on disk where some directory can be written to. ``reorder_sums`` lets
+    the compiler add the terms of a sum in any order, so that sums become vector instructions too.
 
-    The compiler's cache notices a change of the file of a function, not of the files of the functions it calls: compiled
-    functions that call each other belong into one file.
+    The compiler's cache notices a change of the file of a function, not of the files of the functions it calls:
+    compiled functions that call each other belong into one file.
     """
     options: dict[str, Any] = {
         "nogil": True,

@@ -1,8 +1,8 @@
 """Compiled loops of local models: one small Gaussian conditional per row; imported at their first use.
 
-A row's term has its neighbours' coordinates as columns of P (d, m + 1), the row itself last, so that the innermost loops
-run over neighbours and become vector instructions. Every row is computed on its own, so results do not depend on the
-number of threads. A factorisation that fails leaves NaN as the row's variance, for the caller to report.
+A row's term has its neighbours' coordinates as columns of P (d, m + 1), the row itself last, so that the innermost
+loops run over neighbours and become vector instructions. Every row is computed on its own, so results do not depend on
+the number of threads. A factorisation that fails leaves NaN as the row's variance, for the caller to report.
 """
 
 from __future__ import annotations

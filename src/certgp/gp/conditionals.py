@@ -2,9 +2,9 @@
 
     K_N = k(X_N, X_N) + s2 I,   v = K_N^-1 k(X_N, x),   mean = v'y_N,   variance = k(x, x) - k(X_N, x)'v
 
-Kernels that depend on scaled distances alone run as compiled loops; any other kernel is evaluated by its own code, block
-by block, and only the algebra is compiled. Neighbours are row numbers (B, m); a row with fewer of them has -1 in its
-last places.
+Kernels that depend on scaled distances alone run as compiled loops; any other kernel is evaluated by its own code,
+block by block, and only the algebra is compiled. Neighbours are row numbers (B, m); a row with fewer of them has -1 in
+its last places.
 """
 
 from __future__ import annotations

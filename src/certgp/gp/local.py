@@ -24,8 +24,8 @@ _TERMS = 8192  # rows whose terms are found at a time
 class LocalProcess(GaussianProcess):
     r"""A GP in which each row depends on a few near rows alone.
 
-    Training rows, in their order, are conditioned on the ``train_neighbours`` nearest rows before them, which defines the
-    law of y, q(y) = prod_i N(y_i | mean_i, variance_i + s2). A new row comes after all of them, conditioned on the
+    Training rows, in their order, are conditioned on the ``train_neighbours`` nearest rows before them. This defines
+    the law of y, q(y) = prod_i N(y_i | mean_i, variance_i + s2). A new row comes after all of them, conditioned on the
     ``neighbours`` nearest training rows. With all rows as neighbours both are the exact GP.
     """
 
@@ -76,7 +76,8 @@ class LocalProcess(GaussianProcess):
     @torch.no_grad()
     def inputs(self) -> Tensor:
         """g(x) of the training rows (N, d), in their order."""
-        return self._transform(self.X)
+        transformed: Tensor = self._transform(self.X)
+        return transformed
 
     @cached_property
     def index(self) -> Neighbours:
@@ -120,8 +121,8 @@ class LocalProcess(GaussianProcess):
 
             C = K** - V K_N* - (V K_N*)' + V (K_NN + s2 I) V'
 
-        with the weights v_i as sparse rows of V. It is positive semi-definite for any neighbours, does not depend on the
-        order of the rows, and is the exact posterior covariance where all rows are neighbours.
+        with the weights v_i as sparse rows of V. It is positive semi-definite for any neighbours, does not depend on
+        the order of the rows, and is the exact posterior covariance where all rows are neighbours.
         """
         check_dense(X.shape[0], "Predict fewer rows at a time.")
         new = self._transform(X)

@@ -1,4 +1,4 @@
-"""The nearest rows, behind one class: a tree in few dimensions, all distances in many, an inverted file for many rows."""
+"""The nearest rows, behind one class: a tree in few dimensions, all distances in many."""
 
 from __future__ import annotations
 

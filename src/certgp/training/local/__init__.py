@@ -2,6 +2,15 @@
 
 from certgp.training.local.metric import LinearMetric, Metric, ScaledMetric
 from certgp.training.local.noise import fit_noise
-from certgp.training.local.objective import LocalObjective, TargetRows, pick_targets
+from certgp.training.local.objective import LocalObjective, TargetRows, pick_targets, row_losses
 
-__all__ = ["LinearMetric", "LocalObjective", "Metric", "ScaledMetric", "TargetRows", "fit_noise", "pick_targets"]
+__all__ = [
+    "LinearMetric",
+    "LocalObjective",
+    "Metric",
+    "ScaledMetric",
+    "TargetRows",
+    "fit_noise",
+    "pick_targets",
+    "row_losses",
+]

@@ -48,6 +48,10 @@ class Metric(nn.Module, ABC):
         low, high = np.log(NOISE_BOUNDS)
         return self.shape_bounds() | {"log_signal": VARIANCE.log_bounds, "log_ratio": (low, high)}
 
+    def snapshot(self) -> dict[str, Tensor]:
+        """A copy of all parameters, for ``load_state_dict``."""
+        return {name: tensor.detach().clone() for name, tensor in self.state_dict().items()}
+
     @property
     def signal(self) -> float:
         """sf2."""
@@ -90,8 +94,8 @@ class ScaledMetric(Metric):
 class LinearMetric(Metric):
     r"""g(x) = x W with W (D, p) = diag(s) T: distances |W'(x - x')| in a learned linear map.
 
-    It starts at the p shortest length-scales of an ARD fit, W = [e_j / l_j]. Row scales s_j = max(1 / l_j, floor) let all
-    entries of T move at a like rate.
+    It starts at the p shortest length-scales of an ARD fit, W = [e_j / l_j]. Row scales s_j = max(1 / l_j, floor) let
+    all entries of T move at a like rate.
     """
 
     def __init__(
@@ -106,7 +110,7 @@ class LinearMetric(Metric):
         self._kernel = kernel.replace(
             length_scale=torch.ones(columns, dtype=torch.float64), signal_variance=1.0
         ).detached()
-        self.register_buffer("row_scale", scale)
+        self._row_scale = scale
         self.weights = nn.Parameter(start)
 
     @property
@@ -116,7 +120,7 @@ class LinearMetric(Metric):
     @property
     def linear_map(self) -> Tensor:
         """W (D, p)."""
-        return self.row_scale[:, None] * self.weights
+        return self._row_scale[:, None] * self.weights
 
     def forward(self, X: Tensor) -> Tensor:
         return X @ self.linear_map

@@ -34,7 +34,7 @@ def fit_noise(metric: Metric, data: TargetRows) -> float:
         signal = max(float(np.mean(np.square(y[own].numpy() - found.mean) / d)), float(np.finfo(np.float64).tiny))
         return 0.5 * float(np.mean(np.log(d))) + 0.5 * (math.log(2.0 * math.pi * signal) + 1.0), signal
 
-    grid = np.linspace(*np.log(NOISE_BOUNDS), _GRID)
+    grid = np.linspace(math.log(NOISE_BOUNDS[0]), math.log(NOISE_BOUNDS[1]), _GRID)
     values = [best(at)[0] for at in grid]
     low = int(np.argmin(values))
     ends = float(grid[max(low - 1, 0)]), float(grid[min(low + 1, _GRID - 1)])

@@ -9,8 +9,11 @@ import torch
 from torch import Tensor
 
 from certgp.data import Chunk
+from certgp.gp.calibration import gaussian_log_density
 from certgp.gp.conditionals import (
     Indices,
+    Loss,
+    condition,
     coordinates,
     correlation_blocks,
     gather,
@@ -19,11 +22,13 @@ from certgp.gp.conditionals import (
     radial_loss,
 )
 from certgp.gp.neighbours import Neighbours, search_coordinates
+from certgp.kernels import Kernel
 from certgp.training.full_batch.objective import Objective
 from certgp.training.local.metric import Metric
 from certgp.training.parameters import Array, ParameterVector
 
-_BLOCK_ROWS = 256  # of a kernel without compiled loops, and of scattered gradients
+_BLOCK_ROWS = 256  # of a kernel without compiled loops
+_VARIANCES = ("log_signal", "log_ratio")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +54,19 @@ def pick_targets(metric: Metric, rows: Chunk, targets: Indices, count: int) -> T
     return TargetRows(Chunk(rows.X[some], rows.y[some]), place[near.size :], place[: near.size].reshape(near.shape))
 
 
+@torch.no_grad()
+def row_losses(metric: Metric, data: TargetRows) -> Array:
+    """-log N(y_i | mean_i, d_i) (B,) of each row given its neighbours."""
+    points, own = metric(data.rows.X), torch.from_numpy(data.targets)
+    found = condition(metric.kernel, points[own], points, data.rows.y, data.neighbours, metric.ratio)
+    variance = metric.signal * (found.variance + metric.ratio)
+    return -gaussian_log_density(data.rows.y[own].numpy(), found.mean, variance)
+
+
 class LocalObjective(Objective):
     """Mean over rows of -log N(y_i | mean_i, d_i) given their neighbours, which stay as they are."""
 
-    def __init__(self, metric: Metric, data: TargetRows, penalty: float = 0.0) -> None:
+    def __init__(self, metric: Metric, data: TargetRows) -> None:
         self.metric, self._data = metric, data
         self.parameters = ParameterVector(metric)
 
@@ -66,50 +80,42 @@ class LocalObjective(Objective):
     def move_to(self, values: Array) -> None:
         self.parameters.set(values)
 
+    @torch.enable_grad()
     def evaluate(self, values: Array) -> tuple[float, Array]:
         self.move_to(values)
-        for parameter in self.parameters.tensors:
-            parameter.grad = None
-        value = self._accumulate()
-        n = len(self._data.targets)
-        return value / n, self._gradient() / n
-
-    def _gradient(self) -> Array:
-        tensors = self.parameters.tensors
-        return ParameterVector.flatten([torch.zeros_like(p) if p.grad is None else p.grad for p in tensors])
-
-    @torch.enable_grad()
-    def _accumulate(self) -> float:
-        """The sum over rows; gradients are left in the parameters."""
-        metric, data = self.metric, self._data
-        kernel = metric.kernel
-        points = metric(data.rows.X)
+        kernel, points = self.metric.kernel, self.metric(self._data.rows.X)
         if is_radial(kernel):
-            Z = coordinates(kernel, points)
-            loss, by_Z = radial_loss(
-                kernel, Z.detach().contiguous(), data.rows.y, data.targets, data.neighbours, metric.signal, metric.ratio
-            )
-            Z.backward(by_Z)
-            self._add(loss.by_log_signal, loss.by_log_ratio)
-            return loss.value
-        total = 0.0
-        for start in range(0, len(data.targets), _BLOCK_ROWS):
-            part = slice(start, start + _BLOCK_ROWS)
-            total += self._accumulate_block(points, data.targets[part], data.neighbours[part])
-        return total
+            parts = [self._differentiate_radial(kernel, points)]
+        else:
+            starts = range(0, len(self._data.targets), _BLOCK_ROWS)
+            parts = [self._differentiate_block(kernel, points, slice(i, i + _BLOCK_ROWS)) for i in starts]
+        gradient = np.sum([self._flatten(loss, by_shape) for loss, by_shape in parts], axis=0)
+        n = len(self._data.targets)
+        return sum(loss.value for loss, _ in parts) / n, gradient / n
 
-    def _accumulate_block(self, points: Tensor, targets: Indices, neighbours: Indices) -> float:
+    def _differentiate_radial(self, kernel: Kernel, points: Tensor) -> tuple[Loss, dict[str, Tensor]]:
         data, metric = self._data, self.metric
-        kernel = metric.kernel
-        own = torch.from_numpy(targets)
-        block = gather(points[own], points, data.rows.y, neighbours, data.rows.y[own])
-        K = correlation_blocks(kernel, block.points)
-        loss, by_K = general_loss(K, block, metric.signal, metric.ratio, kernel)
-        K.backward(by_K, retain_graph=points.requires_grad)
-        self._add(loss.by_log_signal, loss.by_log_ratio)
-        return loss.value
+        Z = coordinates(kernel, points)
+        fixed, y = Z.detach().contiguous(), data.rows.y
+        loss, by_Z = radial_loss(kernel, fixed, y, data.targets, data.neighbours, metric.signal, metric.ratio)
+        return loss, self._pull_back(Z, by_Z)
 
-    def _add(self, by_signal: float, by_ratio: float) -> None:
-        for parameter, value in ((self.metric.log_signal, by_signal), (self.metric.log_ratio, by_ratio)):
-            gradient = torch.tensor(value, dtype=torch.float64)
-            parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
+    def _differentiate_block(self, kernel: Kernel, points: Tensor, part: slice) -> tuple[Loss, dict[str, Tensor]]:
+        data, own = self._data, torch.from_numpy(self._data.targets[part])
+        block = gather(points[own], points, data.rows.y, data.neighbours[part], data.rows.y[own])
+        K = correlation_blocks(kernel, block.points)
+        loss, by_K = general_loss(K, block, self.metric.signal, self.metric.ratio, kernel)
+        return loss, self._pull_back(K, by_K)
+
+    def _pull_back(self, output: Tensor, cotangent: Tensor) -> dict[str, Tensor]:
+        """Gradients of the parameters that ``output`` depends on, by name."""
+        shape = {name: p for name, p in self.parameters.named if name not in _VARIANCES}
+        if not shape:
+            return {}
+        found = torch.autograd.grad(output, list(shape.values()), cotangent, retain_graph=True, allow_unused=True)
+        return {name: by for name, by in zip(shape, found, strict=True) if by is not None}
+
+    def _flatten(self, loss: Loss, by_shape: dict[str, Tensor]) -> Array:
+        by_variance = {"log_signal": loss.by_log_signal, "log_ratio": loss.by_log_ratio}
+        by = by_shape | {name: torch.tensor(value, dtype=torch.float64) for name, value in by_variance.items()}
+        return ParameterVector.flatten([by.get(name, torch.zeros_like(p)) for name, p in self.parameters.named])
