@@ -1,4 +1,4 @@
-"""(K + s2 I) a = y by conjugate gradients: what preconditions them and what bounds their error are told from outside."""
+"""(K + s2 I) a = y by conjugate gradients; what preconditions them and what bounds their error comes from outside."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -49,9 +50,18 @@ class ExactSolution:
     residual: float  # bound on sqrt(r'S^-1 r), rounding included
     products: int
     ended: str = SOLVED  # or why the goal was not met
+    theorem: str = ""  # that bounds the residual
     length: float = math.inf  # bound on |r| / s, rounding included
     rounding: float = 0.0  # the part of both that is rounding
     quadratic: float = math.nan  # y'a + a'r; y'S^-1 y = quadratic + r'S^-1 r
+
+    def mean_error(self, prior_variance: float) -> float:
+        r"""A bound on |k(x)'S^-1 y - k(x)'a| where k(x, x) is at most this, rounding of k(x)'a apart (V7).
+
+        k(x) = F f with F F' = K in a feature space and |f|^2 = k(x, x). So |S^-1 k(x)| is at most sqrt(k(x, x)) times
+        the largest t / (t^2 + s2) over t, 1 / (2 s).
+        """
+        return 0.5 * math.sqrt(prior_variance) * self.length
 
 
 class KernelSystem:
@@ -77,9 +87,16 @@ class KernelSystem:
         own = 8.0 * UNIT_ROUNDOFF * (self.noise * float(sizes.max()) + float(self.y.abs().max()))
         return math.sqrt(len(self.y) / self.noise) * (kernel + own)
 
+    def mean_rounding(self, weights: Tensor, largest: float | None = None) -> float:
+        """A bound on the rounding of k(x)'a, for entries of k(x) of at most ``largest``."""
+        additions = (self.matrix.additions_per_entry() + 8) * UNIT_ROUNDOFF
+        return (self.largest if largest is None else largest) * float(weights.abs() @ (self._columns + additions))
+
 
 class ResidualBound(ABC):
     """An upper bound on sqrt(r'S^-1 r), the distance of weights to the exact ones in the norm of S."""
+
+    theorem: ClassVar[str]
 
     @abstractmethod
     def __call__(self, residual: Tensor, solved: Tensor) -> float:
@@ -88,6 +105,8 @@ class ResidualBound(ABC):
 
 class LengthBound(ResidualBound):
     """|r| / s, because S >= s2 I: it holds whatever the preconditioner."""
+
+    theorem = "V7"
 
     def __init__(self, noise_variance: float) -> None:
         self._noise = noise_variance
@@ -126,13 +145,15 @@ def solve(
             length = float(residual.norm()) / math.sqrt(system.noise) + rounding
             quadratic = float(weights @ system.y + weights @ residual)
             residual_bound = min(found + rounding, length)
-            return ExactSolution(weights, residual_bound, products, ended, length, rounding, quadratic)
+            return ExactSolution(weights, residual_bound, products, ended, bound.theorem, length, rounding, quadratic)
         # a goal below rounding: down to rounding, which is all that can be shown
         target = _MARGIN * (goal - rounding if rounding < goal else rounding)
         if dtype is torch.float32:
             target = max(target, _CYCLE * found)
         budget = max_products - products - 1
-        weights, carried, used = _iterate(system, precondition, bound, weights, residual, target, budget, dtype, progress)
+        weights, carried, used = _iterate(
+            system, precondition, bound, weights, residual, target, budget, dtype, progress
+        )
         products, before = products + used, found
 
 

@@ -138,10 +138,11 @@ class KernelMatrix:
         exponential with its three units in the last place included. Other code takes every block about its own centre.
         """
         if self._compiled:
-            sizes = self._scaled(self.inputs).norm(dim=1)
+            sizes: Tensor = self._scaled(self.inputs).norm(dim=1)
             d = self._centre.shape[0]
-            return (4.0 * sizes + 0.5 * d + 14.0) * (UNIT_ROUNDOFF * (1.0 + 1e-6))
-        parts = self.inputs.split(BLOCK)
+            found: Tensor = (4.0 * sizes + 0.5 * d + 14.0) * (UNIT_ROUNDOFF * (1.0 + 1e-6))
+            return found
+        parts = [self.inputs[start : start + BLOCK] for start in range(0, self.n_rows, BLOCK)]
         return torch.cat([torch.full((len(part),), self.kernel.rounding(part)).double() for part in parts])
 
     def additions_per_entry(self) -> int:

@@ -59,8 +59,8 @@ def _deviation(local: LocalProcess) -> float:
 def _judge(
     local: LocalProcess, rng: np.random.Generator, train_subset: TrainSubset
 ) -> tuple[LocalProcess, tuple[Trial, ...]]:
-    """The local fit, or its rows at the hyper-parameters of an exact fit to some of them, whichever the exact likelihood
-    of neighbourhoods prefers: rows near each other, so that they lie as densely as all rows do.
+    """The local fit, or its rows at the hyper-parameters of an exact fit to some of them, whichever the exact
+    likelihood of neighbourhoods prefers: rows near each other, so that they lie as densely as all rows do.
     """
     started = time.perf_counter()
     rows = Chunk(local.X, local.y)
@@ -74,7 +74,13 @@ def _judge(
     if losses[0] <= losses[1]:
         return local, trials
     other = LocalProcess(
-        local.transform, subset.kernel, local.X, local.y, subset.noise_variance, local.neighbours, local.train_neighbours
+        local.transform,
+        subset.kernel,
+        local.X,
+        local.y,
+        subset.noise_variance,
+        local.neighbours,
+        local.train_neighbours,
     )
     return other, trials
 
@@ -89,5 +95,3 @@ def _loss(judges: list[Chunk], kernel: Kernel, noise: float) -> float:
     """-log p(y) per row of the exact GP on each neighbourhood."""
     total = sum(exact_log_evidence(kernel(rows.X, rows.X), rows.y, noise) for rows in judges)
     return -total / sum(len(rows.y) for rows in judges)
-
-
