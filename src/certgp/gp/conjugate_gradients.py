@@ -19,6 +19,7 @@ DEFAULT_MAX_PRODUCTS = 1_000
 SOLVED, OUT_OF_PRODUCTS, AT_ROUNDING = "solved", "out of products", "at rounding"
 _MARGIN = 0.8  # stop a little below the goal: the recomputed residual is slightly larger than the recursive one
 _CYCLE = 1e-3  # what one run of steps with float32 products may gain before the residual is recomputed
+_PATIENCE = 30  # float32 steps without a better residual, after which float64 takes over
 _DRIFT = 2.0  # float32 goes on where the recomputed residual is at most so many times the recursive one
 Precondition = Callable[[Tensor], Tensor]
 Progress = Callable[[int, float], None]
@@ -131,15 +132,19 @@ def solve(
     of a float64 product is not reached by more of them: then the gradients end at rounding, and ``ended`` says so.
     """
     weights = precondition(system.y) if start is None else start
-    products, before, dtype = 0, math.inf, torch.float32
-    carried = math.inf
+    products, dtype = 0, torch.float32
+    before, carried, last = math.inf, math.inf, weights
     while True:
         residual = system.y - system.apply(weights)
         products += 1
         solved = precondition(residual)
         found, rounding = bound(residual, solved), system.rounding(weights)
-        if dtype is torch.float32 and found > _DRIFT * carried:
-            dtype, before = torch.float64, math.inf  # what was lost is float32's rounding
+        if dtype is torch.float32 and found > goal and (found > _DRIFT * carried or found > 0.5 * before):
+            dtype = torch.float64  # what was lost is float32's rounding
+            if found > before and products < max_products - 1:
+                weights, before = last, math.inf
+                continue
+            before = math.inf
         ended = _reason_to_end(found, rounding, goal, before, products >= max_products - 1)
         if ended is not None:
             length = float(residual.norm()) / math.sqrt(system.noise) + rounding
@@ -150,7 +155,7 @@ def solve(
         target = _MARGIN * (goal - rounding if rounding < goal else rounding)
         if dtype is torch.float32:
             target = max(target, _CYCLE * found)
-        budget = max_products - products - 1
+        budget, last = max_products - products - 1, weights
         weights, carried, used = _iterate(
             system, precondition, bound, weights, residual, target, budget, dtype, progress
         )
@@ -164,8 +169,9 @@ def _iterate(
     """Conjugate gradient steps from a true residual until the bound of the recursive one is below the target."""
     solved = precondition(residual)
     direction, energy, used = solved, float(residual @ solved), 0
-    found = bound(residual, solved)
-    while used < budget and found > target:
+    found = least = bound(residual, solved)
+    patience = _PATIENCE if dtype is torch.float32 else budget
+    while used < budget and found > target and patience > 0:
         image = system.apply(direction, dtype)
         curvature = float(direction @ image)
         if not curvature > 0.0:  # rounding: no more can be gained in this arithmetic
@@ -177,6 +183,8 @@ def _iterate(
         before, energy = energy, float(residual @ solved)
         direction = solved + (energy / before) * direction
         found, used = bound(residual, solved), used + 1
+        if dtype is torch.float32:
+            patience, least = (patience - 1, least) if found > 0.9 * least else (_PATIENCE, found)
         if progress is not None:
             progress(used, found)
     return weights, found, used
