@@ -43,9 +43,9 @@ def fit(name: str, kernel: str, tolerance: float) -> None:
     errors = np.abs(mean - y_test)
     density = 0.5 * np.log(2 * np.pi * deviation**2) + 0.5 * (errors / deviation) ** 2
     print(
-        f"{name} N={len(y_train)} {kernel}: fit {fitted:.0f} s ({fitted_cpu:.0f} CPU s), certificate of {len(rows)} rows "
-        f"{certified:.0f} s ({certified_cpu:.0f} CPU s), products {int(certificate.evidence['products'])}, largest proven "
-        f"error of a mean {certificate.mean_error.max() / unit:.4f} sd of y, peak memory {memory:.2f} GiB"
+        f"{name} N={len(y_train)} {kernel}: fit {fitted:.0f} s ({fitted_cpu:.0f} CPU s), certificate of {len(rows)} "
+        f"rows {certified:.0f} s ({certified_cpu:.0f} CPU s), products {int(certificate.evidence['products'])}, largest "
+        f"proven error of a mean {certificate.mean_error.max() / unit:.4f} sd of y, peak memory {memory:.2f} GiB"
     )
     print(
         f"  test RMSE {np.sqrt(np.mean(errors**2)) / unit:.4f} NLPD {np.mean(density) - np.log(unit):.4f}; proven "

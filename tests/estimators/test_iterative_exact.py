@@ -149,3 +149,19 @@ def test_the_cost_is_shown_on_request(capsys):
     X, y = data(100)
     ExactGP(solver="iterative", verbose=1, **FIXED).fit(X, y)
     assert "products with the 100 x 100 kernel matrix" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cls", [certgp.LocalGP, ExactGP])
+def test_exact_solve_certifies_models_that_hold_their_rows(cls, capsys):
+    X, y = data()
+    fixed = FIXED | {"kernel": "matern32"} | ({"solver": "iterative"} if cls is ExactGP else {"neighbours": 10})
+    gp, new = cls(random_state=0, **fixed).fit(X, y), data(20, seed=1)[0]
+    dense = ExactGP(solver="dense", **FIXED | {"kernel": "matern32"}).fit(X, y)
+    found = gp.certify(new, tol=1e-5, exact_solve=True)
+    error = np.abs(gp.predict(new) - dense.predict(new))
+    assert (found.mean_error_lower <= error).all()
+    assert (error <= found.mean_error).all()
+    assert (found.mean_error - found.mean_error_lower).max() <= 2.0e-5
+    assert "products with the" in capsys.readouterr().err
+    with pytest.raises(CertgpError, match="pass the rows"):
+        gp.certify(tol=1e-5, exact_solve=True)

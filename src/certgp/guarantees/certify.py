@@ -16,10 +16,10 @@ from certgp.data import RowSource, Standardiser
 from certgp.engines import Engine, fold_feature_statistics
 from certgp.engines.local import default_chunk_rows
 from certgp.errors import InvalidInputError, NotCertifiableError
-from certgp.gp import ExactProcess, GaussianProcess, IterativeProcess, LowRankProcess, Statistics
+from certgp.gp import ExactProcess, GaussianProcess, IterativeProcess, LocalProcess, LowRankProcess, Statistics
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.dominated import certify_dominated
-from certgp.guarantees.iterative import certify_iterative
+from certgp.guarantees.iterative import certify_exactly, certify_iterative
 from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds, mean_error_factor
 from certgp.guarantees.prediction_bounds import (
     Confirm,
@@ -44,6 +44,7 @@ _OTHER_ROWS = (
     "these rows are not the ones the model was conditioned on (X or y changed after fit, or others were given); give "
     "the original ones: certify(rows=(X, y)) in Python, --train FILE on the command line"
 )
+_NEEDS_ROWS = "exact_solve certifies predictions: pass the rows to predict, certify(X, ...)"
 _REFERENCE_FACTOR = 4  # first reference rank, in multiples of the model's
 _RELATIVE_HALF_WIDTH = 0.01  # without a tolerance: of the divergence itself
 _NEGLIGIBLE_PER_ROW = 1e-7  # nats
@@ -100,14 +101,18 @@ def certify(
     """
     if isinstance(process, ExactProcess):
         return _certify_exact(process, standardiser, X, read_rows if check_rows else None)
-    if isinstance(process, IterativeProcess):
+    if isinstance(process, IterativeProcess | LocalProcess):
         if check_rows:
             _check_own_rows(process.X, process.y, read_rows)
+        certificate = _certify_exactly(process, standardiser, X, request)
+        if certificate is not None:
+            return certificate
+    if isinstance(process, IterativeProcess):
         return certify_iterative(process, standardiser, X)
     if not isinstance(process, LowRankProcess):
         raise NotCertifiableError(refusal_of_mixtures("certify()", process))
     if request.exact_solve is not False and X is None:
-        raise InvalidInputError("exact_solve certifies predictions: pass the rows to predict, certify(X, ...)")
+        raise InvalidInputError(_NEEDS_ROWS)
     check_certifiable(process.model)
     subject = Subject(process, standardiser, engine, new_generator)
     if request.plain and process.model.features.dominated:
@@ -147,6 +152,18 @@ def _certify_exact(
         variance_lower=variance,
         variance_upper=variance,
     )
+
+
+def _certify_exactly(
+    process: IterativeProcess | LocalProcess, standardiser: Standardiser, X: Rows | None, request: Request
+) -> Certificate | None:
+    """What solving the exact system proves of a process that holds its rows, where that was asked for."""
+    if request.exact_solve is False or request.tol is None:
+        return None
+    if X is None:
+        raise InvalidInputError(_NEEDS_ROWS)
+    confirm = request.exact_solve if callable(request.exact_solve) else None
+    return certify_exactly(process, standardiser, X, request.tol, confirm)
 
 
 def _check_own_rows(X: Tensor, y: Tensor, read_rows: ReadRows) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,14 +14,16 @@ from torch import Tensor
 
 from certgp.data import Standardiser
 from certgp.gp.conditionals import condition
-from certgp.gp.conjugate_gradients import ExactSolution, KernelSystem
-from certgp.gp.iterative import IterativeProcess
+from certgp.gp.conjugate_gradients import CostEstimate, ExactSolution, KernelSystem
+from certgp.gp.iterative import IterativeProcess, estimate_cost, solve_exactly
 from certgp.gp.kernel_products import KernelMatrix
+from certgp.gp.local import LocalProcess
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.pointwise import PredictionBounds
 from certgp.linalg import UNIT_ROUNDOFF
 
 Rows = NDArray[np.floating]
+Confirm = Callable[[CostEstimate], bool]
 
 
 def certify_iterative(process: IterativeProcess, standardiser: Standardiser, X: Rows | None) -> Certificate:
@@ -47,6 +51,29 @@ def certify_iterative(process: IterativeProcess, standardiser: Standardiser, X: 
         ),
     )
     return certificate if X is None else _add_rows(process, certificate, standardiser, X)
+
+
+def certify_exactly(
+    process: LocalProcess | IterativeProcess, standardiser: Standardiser, X: Rows, tol: float, confirm: Confirm | None
+) -> Certificate | None:
+    """How far the predictions of a process that holds its rows are from exact ones at X (n, D), which are solved for to
+    ``tol`` in the units of y after their cost was shown, or confirmed where there is a function for it (None where the
+    user declined).
+    """
+    local = process.local if isinstance(process, IterativeProcess) else process
+    estimate = estimate_cost(local.kernel, local.inputs)
+    if confirm is None:
+        print(f"certify: {estimate}", file=sys.stderr, flush=True)
+    elif not confirm(estimate):
+        return None
+    start = process.solution.weights if isinstance(process, IterativeProcess) else None
+    solved = solve_exactly(local, tol / standardiser.y_scale, start)
+    certificate = certify_iterative(solved, standardiser, X)
+    inputs = torch.from_numpy(standardiser.inputs(X))
+    distance = standardiser.y_scale * (process.moments(inputs)[0] - solved.means(inputs)).abs().numpy()
+    error = certificate.mean_error
+    assert error is not None
+    return replace(certificate, mean_error=distance + error, mean_error_lower=np.maximum(distance - error, 0.0))
 
 
 def _add_rows(process: IterativeProcess, certificate: Certificate, standardiser: Standardiser, X: Rows) -> Certificate:
