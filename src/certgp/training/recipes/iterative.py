@@ -24,7 +24,7 @@ from certgp.training.recipes.settings import Settings
 from certgp.training.recipes.trainer import Fit
 
 TrainSubset = Callable[[Chunk], Fit]
-_TRAIN_NEIGHBOURS, _LOCAL_ITERATIONS = 30, 60
+_TRAIN_NEIGHBOURS = 30
 _SUBSET_ROWS = 1_000  # on which the exact likelihood trains
 _JUDGES, _JUDGE_ROWS = 4, 500  # neighbourhoods whose exact likelihood decides, and their size
 _WORTH_A_LINE = 10.0  # seconds
@@ -35,9 +35,8 @@ def fit_iteratively(settings: Settings, source: RowSource, tolerance: float, tra
 
     ``tolerance`` is the proven error of any mean in standard deviations of y.
     """
-    own = replace(settings, max_iter=min(settings.max_iter, _LOCAL_ITERATIONS))
     recipe = LocalRecipe(NEIGHBOURS, _TRAIN_NEIGHBOURS, "ard")
-    fit = LocalTrainer(recipe, own).fit(source, source.n_rows)
+    fit = LocalTrainer(recipe, settings).fit(source, source.n_rows)
     local, trials = fit.process, fit.trials
     assert isinstance(local, LocalProcess)
     if settings.optimize and not fit.outcome.stopped and not target_is_constant(source):
