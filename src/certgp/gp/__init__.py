@@ -11,6 +11,7 @@ from certgp.gp.evidence import (
 )
 from certgp.gp.exact import ExactProcess, exact_log_evidence
 from certgp.gp.exchange import BasisPool
+from certgp.gp.iterative import IterativeProcess
 from certgp.gp.local import LocalProcess
 from certgp.gp.mixture import MixtureProcess, mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.gp.model import LowRankModel
@@ -27,6 +28,7 @@ __all__ = [
     "EvidenceGradient",
     "ExactProcess",
     "GaussianProcess",
+    "IterativeProcess",
     "LocalProcess",
     "LowRankModel",
     "LowRankPosterior",

@@ -5,6 +5,7 @@ from certgp.guarantees.dense import Proposition1, gaussian_kl, proposition1, spe
 from certgp.guarantees.dominated import certify_dominated, sharpened_trace_bound
 from certgp.guarantees.exact_solve import CostEstimate, ExactSolution, ExactSystem
 from certgp.guarantees.fourier_rank import FourierRank, fourier_rank, fourier_rank_bound
+from certgp.guarantees.iterative import certify_iterative, quadratic_interval
 from certgp.guarantees.mercer_rank import mercer_rank, mercer_tail
 from certgp.guarantees.operator_spectrum import matern12_eigenvalues, quadrature_eigenvalues, ritz_eigenvalues
 from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds, pointwise_bounds
@@ -40,6 +41,7 @@ __all__ = [
     "RowLosses",
     "ValidationRows",
     "certify_dominated",
+    "certify_iterative",
     "certify_through",
     "check_certifiable",
     "covariance_sandwich",
@@ -57,6 +59,7 @@ __all__ = [
     "paired_rank_curve",
     "pointwise_bounds",
     "proposition1",
+    "quadratic_interval",
     "quadrature_eigenvalues",
     "read_reference",
     "reference_features",
