@@ -162,7 +162,7 @@ class Certificate:
 
 
 _ROW_FIELDS = ("mean_error", "mean_error_lower", "variance_lower", "variance_upper")
-_ROW_THEOREMS = ("P1", "P2", "P4", "C1")  # statements about single rows or new rows
+_ROW_THEOREMS = ("P1", "P2", "P4", "C1", "V5", "V6")  # statements about single rows or new rows
 
 
 def _ends(interval: Interval, divisor: float = 1.0) -> str:

@@ -16,8 +16,10 @@ from certgp.engines import Engine, fold_feature_statistics
 from certgp.engines.local import default_chunk_rows
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.gp import ExactProcess, GaussianProcess, LowRankProcess, Statistics
+from certgp.gp.local import LocalProcess
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.dominated import certify_dominated
+from certgp.guarantees.local_certificate import certify_local, check_local_rows
 from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds, mean_error_factor
 from certgp.guarantees.prediction_bounds import (
     Confirm,
@@ -98,6 +100,10 @@ def certify(
     """
     if isinstance(process, ExactProcess):
         return _certify_exact(process, standardiser, X, read_rows if check_rows else None)
+    if isinstance(process, LocalProcess):
+        if check_rows:
+            check_local_rows(process, *read_all(read_rows()), _OTHER_ROWS)
+        return certify_local(process, standardiser, X, request.delta, new_generator(), request.tol)
     if not isinstance(process, LowRankProcess):
         raise NotCertifiableError(refusal_of_mixtures("certify()", process))
     if request.exact_solve is not False and X is None:
