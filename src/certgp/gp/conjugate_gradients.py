@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from certgp.errors import NotCertifiableError
 from certgp.gp.kernel_products import KernelMatrix
 from certgp.linalg import UNIT_ROUNDOFF
 
@@ -22,6 +23,24 @@ Precondition = Callable[[Tensor], Tensor]
 Progress = Callable[[int, float], None]
 
 
+@dataclass(frozen=True)
+class CostEstimate:
+    """What solving the exact system would take, judged from a sample of the rows and a timed block."""
+
+    n_rows: int
+    products: int
+    seconds: float
+    memory: float | None = None  # bytes beside the rows, where it is known
+
+    def __str__(self) -> str:
+        memory = "" if self.memory is None else f" and {self.memory / 2**30:.2g} GiB of memory"
+        return (
+            f"conjugate gradients on the exact system: about {self.products} products with the {self.n_rows:,} x "
+            f"{self.n_rows:,} kernel matrix ({float(self.n_rows) ** 2:.1e} values each, none stored), about "
+            f"{self.seconds:.0f} s on this machine{memory}"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class ExactSolution:
     """Weights a with S a ~ y, S = K + s2 I, and how far they are off: r = y - S a."""
@@ -31,7 +50,8 @@ class ExactSolution:
     products: int
     ended: str = SOLVED  # or why the goal was not met
     length: float = math.inf  # bound on |r| / s, rounding included
-    quadratic: float = math.nan  # y'a + a'r, so that y'S^-1 y = quadratic + r'S^-1 r
+    rounding: float = 0.0  # the part of both that is rounding
+    quadratic: float = math.nan  # y'a + a'r; y'S^-1 y = quadratic + r'S^-1 r
 
 
 class KernelSystem:
@@ -39,7 +59,11 @@ class KernelSystem:
 
     def __init__(self, matrix: KernelMatrix, noise_variance: float, y: Tensor) -> None:
         self.matrix, self.noise, self.y = matrix, noise_variance, y
-        self._largest = float(matrix.kernel.diagonal(matrix.inputs).max())
+        self.largest = float(matrix.kernel.diagonal(matrix.inputs).max())  # of all entries of K
+        try:
+            self._columns = matrix.column_rounding()
+        except NotCertifiableError:  # a family without such a bound: means are then estimated, not proven
+            self._columns = torch.full((len(y),), 32.0 * UNIT_ROUNDOFF, dtype=torch.float64)
 
     def apply(self, v: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
         """S v (N,)."""
@@ -47,11 +71,11 @@ class KernelSystem:
 
     def rounding(self, weights: Tensor) -> float:
         """A bound on |d| / s >= sqrt(d'S^-1 d) for the rounding error d of a streamed residual y - S a."""
-        n = len(self.y)
-        kernel = self._largest * float(weights.abs().sum())
-        largest = kernel + self.noise * float(weights.abs().max()) + float(self.y.abs().max())
-        additions = (self.matrix.additions_per_entry() + 8) * UNIT_ROUNDOFF * largest
-        return math.sqrt(n / self.noise) * (additions + self.matrix.entries_rounding() * kernel)
+        sizes = weights.abs()
+        additions = (self.matrix.additions_per_entry() + 8) * UNIT_ROUNDOFF
+        kernel = self.largest * float(sizes @ (self._columns + additions))
+        own = 8.0 * UNIT_ROUNDOFF * (self.noise * float(sizes.max()) + float(self.y.abs().max()))
+        return math.sqrt(len(self.y) / self.noise) * (kernel + own)
 
 
 class ResidualBound(ABC):
@@ -101,7 +125,8 @@ def solve(
         if ended is not None:
             length = float(residual.norm()) / math.sqrt(system.noise) + rounding
             quadratic = float(weights @ system.y + weights @ residual)
-            return ExactSolution(weights, min(found + rounding, length), products, ended, length, quadratic)
+            residual_bound = min(found + rounding, length)
+            return ExactSolution(weights, residual_bound, products, ended, length, rounding, quadratic)
         # a goal below rounding: down to rounding, which is all that can be shown
         target = _MARGIN * (goal - rounding if rounding < goal else rounding)
         if dtype is torch.float32:

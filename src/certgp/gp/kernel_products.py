@@ -11,10 +11,10 @@ from torch import Tensor
 
 from certgp.gp.conditionals import PROFILES, is_radial
 from certgp.kernels import Kernel
-from certgp.kernels.stationary import distance_rounding
+from certgp.linalg import UNIT_ROUNDOFF
 
 BLOCK = 1024  # rows and columns of kernel values at a time, by the kernel's own code
-COMPILED_BLOCK = 512
+COMPILED_BLOCK = 256
 _TYPES = {torch.float64: np.float64, torch.float32: np.float32}
 
 
@@ -127,14 +127,22 @@ class KernelMatrix:
         return (time.perf_counter() - started) * (self.n_rows / part.n_rows) ** 2
 
     def entries_rounding(self) -> float:
-        """A bound on how far an entry of k(X*, X) / sf2, as float64 products compute it, may be from the exact one, for
-        any X*. Compiled loops take all rows about one centre, and their exponential errs by three units in the last
-        place, which ``distance_rounding`` has room for; other code takes every block about a centre of its own.
+        """A bound on how far any entry of k(X*, X) / sf2, as float64 products compute it, may be from the exact one."""
+        return float(self.column_rounding().max()) if self.n_rows else 0.0
+
+    def column_rounding(self) -> Tensor:
+        r"""The same for each column, (N,), at any X*.
+
+        Compiled loops: coordinates z = (x - centre) / l are rounded to 2 u |z|, a distance to 2 u (|z| + |z'|) +
+        (d / 2 + 2) u r, and |k'| <= 1, r |k'| <= 1, |z'| <= |z| + r. What follows the distance costs at most 10 u, the
+        exponential with its three units in the last place included. Other code takes every block about its own centre.
         """
         if self._compiled:
-            return distance_rounding(self.kernel.pick_columns(self.inputs), self.kernel.values["length_scale"])
-        starts = range(0, self.n_rows, BLOCK)
-        return max(self.kernel.rounding(self.inputs[start : start + BLOCK]) for start in starts)
+            sizes = self._scaled(self.inputs).norm(dim=1)
+            d = self._centre.shape[0]
+            return (4.0 * sizes + 0.5 * d + 14.0) * (UNIT_ROUNDOFF * (1.0 + 1e-6))
+        parts = self.inputs.split(BLOCK)
+        return torch.cat([torch.full((len(part),), self.kernel.rounding(part)).double() for part in parts])
 
     def additions_per_entry(self) -> int:
         """Rounded additions behind one entry of a float64 product: inside a block, then over blocks."""

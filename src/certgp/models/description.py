@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
@@ -13,12 +14,14 @@ from certgp.features.base import FEATURE_MAPS, build_features
 from certgp.gp import (
     ExactProcess,
     GaussianProcess,
+    IterativeProcess,
     LocalProcess,
     LowRankModel,
     LowRankProcess,
     MixtureProcess,
     Statistics,
 )
+from certgp.gp.conjugate_gradients import ExactSolution
 from certgp.guarantees import Certificate
 from certgp.kernels import kernel_from_description
 from certgp.methods import check_registered
@@ -83,6 +86,8 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
         return tensors, values | {"kind": "exact", "kernel": process.kernel.describe()}
     if isinstance(process, LocalProcess):
         return _describe_local(process, values)
+    if isinstance(process, IterativeProcess):
+        return _describe_iterative(process, values)
     if not isinstance(process, LowRankProcess):
         raise ModelFileError(f"a {type(process).__name__} cannot be saved")
     stats, model = process.statistics, process.model
@@ -130,6 +135,26 @@ def _build_local(tensors: Tensors, values: Values, network: nn.Module | None) ->
     )
 
 
+def _describe_iterative(process: IterativeProcess, values: Values) -> tuple[Tensors, Values]:
+    solution = process.solution
+    tensors, local = _describe_local(process.local, values)
+    return tensors | {"solution.weights": solution.weights}, values | {
+        "kind": "iterative",
+        "local": local,
+        "tolerance": process.tolerance,
+        "log_determinant": process.log_determinant,
+        "solution": {
+            name: value for name, value in asdict(replace(solution, weights=torch.empty(0))).items() if name != "weights"
+        },
+    }
+
+
+def _build_iterative(tensors: Tensors, values: Values, network: nn.Module | None) -> IterativeProcess:
+    solution = ExactSolution(weights=tensors["solution.weights"], **values["solution"])
+    local = _build_local(tensors, values["local"], network)
+    return IterativeProcess(local, solution, values["tolerance"], values["log_determinant"])
+
+
 def build_process(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
     """The process that ``describe_process`` described."""
     if values["kind"] == "mixture":
@@ -148,6 +173,8 @@ def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -
         return ExactProcess(kernel, tensors["rows.X"], tensors["rows.y"], noise)
     if values["kind"] == "local":
         return _build_local(tensors, values, network)
+    if values["kind"] == "iterative":
+        return _build_iterative(tensors, values, network)
     transform = build_transform(values["transform"], _select_part(tensors, "model.transform."), network)
     features = build_features(values["features"], _select_part(tensors, "model.features."))
     A, b = tensors["statistics.A"], tensors["statistics.b"]

@@ -18,6 +18,7 @@ from certgp.gp import (
     Box,
     ExactProcess,
     GaussianProcess,
+    IterativeProcess,
     LocalProcess,
     LowRankProcess,
     MixtureProcess,
@@ -139,7 +140,7 @@ class FittedModel:
 def _extend(process: GaussianProcess, more: RowSource, engine: Engine) -> GaussianProcess:
     if isinstance(process, MixtureProcess):
         return MixtureProcess([_extend(member, more, engine) for member in process.members])
-    if isinstance(process, ExactProcess | LocalProcess):
+    if isinstance(process, ExactProcess | IterativeProcess | LocalProcess):
         rows = more.take(slice(None))
         return process.updated(rows.X, rows.y)
     if isinstance(process, LowRankProcess):
