@@ -59,9 +59,11 @@ def test_a_fitted_local_gp_is_certified_against_the_exact_gp(delta: float | None
     assert found.confidence == 1.0 - (delta or 0.0)
     assert exact.log_marginal_likelihood() in found.log_evidence
     distance = np.abs(gp.predict(X_new) - mean)
-    assert np.all(distance <= found.mean_error + 1e-9) and np.all(distance >= found.mean_error_lower - 1e-9)
+    assert np.all(distance <= found.mean_error + 1e-9)
+    assert np.all(distance >= found.mean_error_lower - 1e-9)
     latent = std**2 - gp.noise_variance_
-    assert np.all(found.variance_lower <= latent + 1e-9) and np.all(latent <= found.variance_upper + 1e-9)
+    assert np.all(found.variance_lower <= latent + 1e-9)
+    assert np.all(latent <= found.variance_upper + 1e-9)
     assert found.evidence["mean_resolution"] < 0.01
     assert 0.0 < found.kl.lower < found.kl.upper
 
@@ -71,9 +73,12 @@ def test_both_routes_hold_the_dense_divergence() -> None:
     problem, truth = g.LocalProblem.of(process), dense_divergence(small_process())
     certain = g.bracket_rows(problem)
     likely, dual, products = g.bracket_probes(problem, 0.05, 24, np.random.default_rng(0))
-    assert truth in certain and certain.upper < 1.5 * certain.lower
-    assert truth in likely and likely.upper < 2.0 * likely.lower
-    assert dual.residual < 1e-2 and products < 40
+    assert truth in certain
+    assert certain.upper < 1.5 * certain.lower
+    assert truth in likely
+    assert likely.upper < 2.0 * likely.lower
+    assert dual.residual < 1e-2
+    assert products < 40
 
 
 def test_with_all_rows_as_neighbours_nothing_is_left() -> None:
@@ -106,7 +111,8 @@ def test_targets_that_are_zero() -> None:
     process = small_process(y=torch.zeros(120, dtype=torch.float64))
     problem = g.LocalProblem.of(process)
     _, dual, _ = g.bracket_probes(problem, 0.05, 4, np.random.default_rng(0))
-    assert dual.residual == 0.0 and dual.quadratic.upper == 0.0
+    assert dual.residual == 0.0
+    assert dual.quadratic.upper == 0.0
 
 
 def test_larger_sets_contain_the_models_own() -> None:
@@ -115,7 +121,8 @@ def test_larger_sets_contain_the_models_own() -> None:
     larger = larger_sets(points, own, 12)
     for i in range(300):
         mine, theirs = set(own[i]) - {-1}, [row for row in larger[i] if row >= 0]
-        assert mine <= set(theirs) and len(theirs) == len(set(theirs)) == min(i, 12)
+        assert mine <= set(theirs)
+        assert len(theirs) == len(set(theirs)) == min(i, 12)
         assert all(row < i for row in theirs)
 
 
@@ -129,7 +136,8 @@ def test_products_with_the_exact_covariance_skip_nothing_that_matters(kernel) ->
         error = np.linalg.norm(covariance.multiply(V) - S @ V, axis=0)
         allowed = (covariance.relative * 0.01 + covariance.spill) * np.linalg.norm(V, axis=0)
         assert np.all(error <= allowed + 1e-12)
-    assert covariance.relative < 1e-4 and covariance.norm >= np.linalg.norm(S, 2)
+    assert covariance.relative < 1e-4
+    assert covariance.norm >= np.linalg.norm(S, 2)
 
 
 def test_forms_of_the_logarithm_are_bracketed_after_every_step() -> None:

@@ -55,6 +55,14 @@ class ExactCovariance:
             found = found[:, :-1]
         return np.asarray(found + self.noise_variance * V)
 
+    def cost(self, vectors: int) -> str:
+        """What Lanczos steps from some vectors will take, in words; where values are skipped, less."""
+        seconds = self._matrix.seconds_per_product(vectors)
+        return (
+            f"some 5 to 15 products with the {self.n_rows:,} x {self.n_rows:,} kernel matrix (none stored), each at "
+            f"most about {seconds:.0f} s on this machine"
+        )
+
     @property
     def relative(self) -> float:
         """e."""

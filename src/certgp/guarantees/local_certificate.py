@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -34,6 +35,7 @@ _NEAR = 4  # times the model's neighbours: near sets of single rows
 _WIDER = 4  # times that, for rows whose bracket stays wide
 _WIDE = 0.05  # of the variance
 _MOST_NEAR = 1_000
+_TELL_FROM = 20_000  # rows from which on the cost is told beforehand
 _SOLVED = 1e-3  # of sqrt(rho'S^-1 rho): means are then known to a thousandth of what the near set leaves open
 
 
@@ -88,6 +90,8 @@ def certify_local(
         certificate = _certificate(problem, bracket_rows(problem), dual, theorem)
     else:
         risk = DEFAULT_DELTA if delta is None else delta
+        if process.n_rows > _TELL_FROM:
+            print(f"certify: {problem.covariance.cost(DEFAULT_PROBES + 1)}", file=sys.stderr, flush=True)
         kl, dual, steps = bracket_probes(problem, risk, DEFAULT_PROBES, rng)
         certificate = _certificate(problem, kl, dual, "V1 (identity), V2 (larger sets), V9 (probes)")
         evidence = {**certificate.evidence, "probes": DEFAULT_PROBES, "products": steps}

@@ -119,7 +119,7 @@ class ProbeBracket:
         slack = slack * (1.0 + e) + n * (e - math.log1p(-e))
         slack += 4.0 * n * UNIT_ROUNDOFF * float(np.abs(np.log(self._factor.variances)).sum())
         lower = 0.5 * (self._known.lower + trace.lower - slack)
-        return Interval(max(0.0, lower), 0.5 * (self._known.upper + trace.upper + slack))
+        return Interval(max(0.0, float(lower)), float(0.5 * (self._known.upper + trace.upper + slack)))
 
     def _trace(self, spectra: list[Spectrum]) -> Interval:
         """Tr h(A~)."""
