@@ -155,7 +155,7 @@ def _bound_row(
     distance = norm / math.sqrt(noise - deficit) if noise > deficit else math.inf  # S >= (s2 - deficit) I
     upper = max(bracket + rounding, 0.0)
     distance = min(distance, math.sqrt(upper + deficit))  # r'S^-1 r is what is left of the bracket after v*
-    lower = max(bracket - distance**2 - rounding, -deficit)
+    lower = max(bracket - distance**2 - rounding, 0.0 - deficit)
     mean = float(c @ y[near]) + float(r @ dual)
     sums = (len(y) + 4) * UNIT_ROUNDOFF
     of_mean = float(np.abs(c) @ np.abs(y[near])) * sums + float(np.abs(dual).sum()) * lost + norm * sums * _length(dual)
