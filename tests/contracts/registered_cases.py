@@ -101,6 +101,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "fourier": {"rank": 8, "max_iter": 5},
     "sparse": {"rank": 8, "max_iter": 5},
     "exact": {"max_iter": 5},
+    "local": {"max_iter": 5, "neighbours": 10},
     "deep-mercer": {"rank": 4, "max_iter": 1, "hidden": (4,)},
     "deep-fourier": {"rank": 4, "max_iter": 1, "hidden": (4,), "embedding": 2},
 }

@@ -259,10 +259,12 @@ def test_every_certificate_holds_the_truth(name, fitted):
 def test_the_command_line_fits_predicts_and_certifies(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("a,b,y\n" + "\n".join(",".join(map(repr, row)) for row in np.c_[X, Y].tolist()))
-    rank = [] if methods()[name].default_rank is None else ["--rank", "4"]
-    fit = run(capsys, "fit", "t.csv", "--target", "y", "--method", name, *rank, "--max-iter", "2", "--out", "m")
+    method = methods()[name]
+    options = [] if method.default_rank is None else ["--rank", "4"]
+    options += ["--include-training-data"] if method.holds_rows else []
+    fit = run(capsys, "fit", "t.csv", "--target", "y", "--method", name, *options, "--max-iter", "2", "--out", "m")
     assert fit["method"] == name
-    assert fit["rank"] == (len(Y) if name == "exact" else 4)
+    assert fit["rank"] == (len(Y) if method.holds_rows else 4)
     predicted = run(capsys, "predict", "m", "t.csv", "--out", "p.csv")
     assert np.isfinite(predicted["scores"]["nlpd"])
     assert predicted["n_rows"] == len(Y)
