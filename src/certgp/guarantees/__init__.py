@@ -32,6 +32,7 @@ from certgp.guarantees.reference import (
     read_reference,
 )
 from certgp.guarantees.reference_maps import reference_features
+from certgp.guarantees.row_losses import RowLosses, log_determinant_bound, reverse_divergence_bound
 from certgp.guarantees.sandwich import covariance_sandwich, moments_within
 from certgp.guarantees.statistical import tighten
 
@@ -55,6 +56,7 @@ __all__ = [
     "Reference",
     "ResidualCovariance",
     "RowBounds",
+    "RowLosses",
     "ValidationRows",
     "bound_predictions",
     "bound_rows",
@@ -78,6 +80,7 @@ __all__ = [
     "growing_references",
     "judge_weights",
     "local_factor",
+    "log_determinant_bound",
     "matern12_eigenvalues",
     "mercer_rank",
     "mercer_tail",
@@ -89,6 +92,7 @@ __all__ = [
     "quadrature_eigenvalues",
     "read_reference",
     "reference_features",
+    "reverse_divergence_bound",
     "ritz_eigenvalues",
     "sharpened_trace_bound",
     "solve_targets",
