@@ -61,7 +61,13 @@ MUTATIONS = [
     Mutation("P2", GUARANTEES + "predictive", "above = 0.5 * gap / s2", "above = 0.0"),
     Mutation("P2", GUARANTEES + "predictive", "below = 0.5 * losses.log_determinant + 0.5", "below = 0.0"),
     Mutation("P3", GUARANTEES + "sandwich", "np.sqrt(2.0 * gamma * v)", "np.sqrt(1.9 * gamma * v)"),
-    Mutation("C1", GUARANTEES + "exact_solve", "explained * solution.residual", "0.4 * explained * solution.residual"),
+    Mutation(
+        "C1", GUARANTEES + "exact_solve", "(explained * solution.residual)", "(0.4 * explained * solution.residual)"
+    ),
+    Mutation(
+        "V7", "certgp.gp.conjugate_gradients", "0.5 * math.sqrt(prior_variance)", "0.4 * math.sqrt(prior_variance)"
+    ),
+    Mutation("V7 quadratic", GUARANTEES + "iterative", "+ solution.length**2", ""),
     Mutation("P4", GUARANTEES + "exact_solve", "lost + unsolved", "0.4 * lost + unsolved"),
     Mutation("D1", "certgp.kernels.mercer", "one_minus_q = 2.0 / (w", "one_minus_q = 2.1 / (w"),
     Mutation("D2", "certgp.features.nystrom", "return kzz +", "return 0.9 * kzz +"),

@@ -33,6 +33,9 @@ from certgp.features import (
 from certgp.features.data_mercer import principal_directions_of
 from certgp.features.spectral import SpectralDesign, iid_design, sobol_design, widened_design
 from certgp.gp import LowRankModel, LowRankPosterior, Statistics, elbo
+from certgp.gp.conjugate_gradients import ExactSolution, KernelSystem, LengthBound, solve
+from certgp.gp.kernel_products import KernelMatrix
+from certgp.gp.vecchia import VecchiaPreconditioner
 from certgp.guarantees.rounding import certified_gap
 from certgp.kernels import Gaussian, Kernel, Matern12, Matern32, Matern52
 from certgp.transforms import Identity
@@ -198,6 +201,7 @@ class Truth:
         y = p.y.numpy()
         solved = scipy.linalg.cho_solve(factor, y)
         log_det = 2.0 * np.log(np.diag(factor[0])).sum()
+        self.log_det, self.quadratic = float(log_det), float(y @ solved)
         self.log_evidence = -0.5 * (y @ solved + log_det + n * np.log(2 * np.pi))
         cross = self.K_all[n:, :n]
         self.mean = cross @ solved
@@ -326,10 +330,32 @@ def _reference_statements(p: SmallProblem, truth: Truth) -> Iterator[Statement]:
     predictive = g.expected_predictive_kl(reference, p.X_new).interval
     yield Statement("P2", predictive.lower, truth.predictive_kl(), predictive.upper, 2.0 * r)
     system = g.ExactSystem(reference, p.X, p.y)
-    solution = system.solve(1e-3, max_products=int(p.rng.integers(1, 6)))
+    solution = system.solve_by_reference(1e-3, max_products=int(p.rng.integers(1, 6)))
     yield from _row_statements("C1", system.bounds(solution, p.X_new), truth)
+    yield from _solution_statements(p, truth, solution)
     yield from _row_statements("P4", system.bounds(system.reference_solution(), p.X_new), truth)
     yield from _kl_statements(p, truth)
+
+
+def _solution_statements(p: SmallProblem, truth: Truth, solution: ExactSolution) -> Iterator[Statement]:
+    """V7: of gradients that near rows precondition, of those of the reference, and of no steps at all."""
+    sf2, s2 = p.signal_variance, p.noise_variance
+    kernel = p.kernel.with_signal_variance(sf2)
+    matrix = KernelMatrix(kernel, p.X)
+    system, near = KernelSystem(matrix, s2, p.y), VecchiaPreconditioner(kernel, p.X, s2, neighbours=5)
+    nothing = torch.zeros_like(p.y)
+    others = (
+        solve(system, near, LengthBound(s2), 1e-3, max_products=truth.n % 5 + 1),
+        solve(system, near, LengthBound(s2), 1e-3, max_products=1, start=nothing),
+    )
+    for found in (solution, *others):
+        mean = matrix.cross(p.X_new, found.weights[:, None])[:, 0].numpy()
+        bound = found.mean_error(sf2) + system.mean_rounding(found.weights)
+        for error in np.abs(truth.mean - mean):
+            yield Statement("V7", 0.0, float(error), bound, truth.rounding)
+        low, high = g.quadratic_interval(found, p.y, s2)
+        yield Statement("V7 quadratic", low, truth.quadratic, high, truth.rounding * (1.0 + abs(truth.quadratic)))
+    yield Statement("V7 log-determinant", truth.log_det, near.log_determinant, np.inf, truth.rounding)
 
 
 def _kl_statements(p: SmallProblem, truth: Truth) -> Iterator[Statement]:

@@ -200,7 +200,7 @@ def weigh(profile, points, Z, y, neighbours, signal, noise, weights, variance, b
 
 @_compile
 def weigh_residual(profile, points, Z, features, neighbours, signal, noise, weights, variance, begin, end):  # type: ignore[no-untyped-def]
-    """As ``weigh`` for the process that features (n, r) leave, k(x, x') - phi(x)'phi(x'): points are the rows themselves."""
+    """As ``weigh``, of the rows themselves, for the process k(x, x') - phi(x)'phi(x') that features (n, r) leave."""
     m, r = neighbours.shape[1], features.shape[1]
     C, P, F = np.empty((m + 1, m + 1)), np.empty((Z.shape[1], m + 1)), np.empty((m + 1, r))
     t, panel, blank = np.empty(m + 1), np.empty((4, m + 1)), np.zeros(len(Z))

@@ -1,4 +1,4 @@
-"""(K + s2 I) a = y by conjugate gradients: what preconditions them and what bounds their error are told from outside."""
+"""(K + s2 I) a = y by conjugate gradients; what preconditions them and what bounds their error comes from outside."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -18,6 +19,7 @@ DEFAULT_MAX_PRODUCTS = 1_000
 SOLVED, OUT_OF_PRODUCTS, AT_ROUNDING = "solved", "out of products", "at rounding"
 _MARGIN = 0.8  # stop a little below the goal: the recomputed residual is slightly larger than the recursive one
 _CYCLE = 1e-3  # what one run of steps with float32 products may gain before the residual is recomputed
+_PATIENCE = 30  # float32 steps without a better residual, after which float64 takes over
 _DRIFT = 2.0  # float32 goes on where the recomputed residual is at most so many times the recursive one
 Precondition = Callable[[Tensor], Tensor]
 Progress = Callable[[int, float], None]
@@ -49,9 +51,18 @@ class ExactSolution:
     residual: float  # bound on sqrt(r'S^-1 r), rounding included
     products: int
     ended: str = SOLVED  # or why the goal was not met
+    theorem: str = ""  # that bounds the residual
     length: float = math.inf  # bound on |r| / s, rounding included
     rounding: float = 0.0  # the part of both that is rounding
     quadratic: float = math.nan  # y'a + a'r; y'S^-1 y = quadratic + r'S^-1 r
+
+    def mean_error(self, prior_variance: float) -> float:
+        r"""A bound on |k(x)'S^-1 y - k(x)'a| where k(x, x) is at most this, rounding of k(x)'a apart (V7).
+
+        k(x) = F f with F F' = K in a feature space and |f|^2 = k(x, x). So |S^-1 k(x)| is at most sqrt(k(x, x)) times
+        the largest t / (t^2 + s2) over t, 1 / (2 s).
+        """
+        return 0.5 * math.sqrt(prior_variance) * self.length
 
 
 class KernelSystem:
@@ -77,9 +88,16 @@ class KernelSystem:
         own = 8.0 * UNIT_ROUNDOFF * (self.noise * float(sizes.max()) + float(self.y.abs().max()))
         return math.sqrt(len(self.y) / self.noise) * (kernel + own)
 
+    def mean_rounding(self, weights: Tensor, largest: float | None = None) -> float:
+        """A bound on the rounding of k(x)'a, for entries of k(x) of at most ``largest``."""
+        additions = (self.matrix.additions_per_entry() + 8) * UNIT_ROUNDOFF
+        return (self.largest if largest is None else largest) * float(weights.abs() @ (self._columns + additions))
+
 
 class ResidualBound(ABC):
     """An upper bound on sqrt(r'S^-1 r), the distance of weights to the exact ones in the norm of S."""
+
+    theorem: ClassVar[str]
 
     @abstractmethod
     def __call__(self, residual: Tensor, solved: Tensor) -> float:
@@ -88,6 +106,8 @@ class ResidualBound(ABC):
 
 class LengthBound(ResidualBound):
     """|r| / s, because S >= s2 I: it holds whatever the preconditioner."""
+
+    theorem = "V7"
 
     def __init__(self, noise_variance: float) -> None:
         self._noise = noise_variance
@@ -112,27 +132,33 @@ def solve(
     of a float64 product is not reached by more of them: then the gradients end at rounding, and ``ended`` says so.
     """
     weights = precondition(system.y) if start is None else start
-    products, before, dtype = 0, math.inf, torch.float32
-    carried = math.inf
+    products, dtype = 0, torch.float32
+    before, carried, last = math.inf, math.inf, weights
     while True:
         residual = system.y - system.apply(weights)
         products += 1
         solved = precondition(residual)
         found, rounding = bound(residual, solved), system.rounding(weights)
-        if dtype is torch.float32 and found > _DRIFT * carried:
-            dtype, before = torch.float64, math.inf  # what was lost is float32's rounding
+        if dtype is torch.float32 and found > goal and (found > _DRIFT * carried or found > 0.5 * before):
+            dtype = torch.float64  # what was lost is float32's rounding
+            if found > before and products < max_products - 1:
+                weights, before = last, math.inf
+                continue
+            before = math.inf
         ended = _reason_to_end(found, rounding, goal, before, products >= max_products - 1)
         if ended is not None:
             length = float(residual.norm()) / math.sqrt(system.noise) + rounding
             quadratic = float(weights @ system.y + weights @ residual)
             residual_bound = min(found + rounding, length)
-            return ExactSolution(weights, residual_bound, products, ended, length, rounding, quadratic)
+            return ExactSolution(weights, residual_bound, products, ended, bound.theorem, length, rounding, quadratic)
         # a goal below rounding: down to rounding, which is all that can be shown
         target = _MARGIN * (goal - rounding if rounding < goal else rounding)
         if dtype is torch.float32:
             target = max(target, _CYCLE * found)
-        budget = max_products - products - 1
-        weights, carried, used = _iterate(system, precondition, bound, weights, residual, target, budget, dtype, progress)
+        budget, last = max_products - products - 1, weights
+        weights, carried, used = _iterate(
+            system, precondition, bound, weights, residual, target, budget, dtype, progress
+        )
         products, before = products + used, found
 
 
@@ -143,8 +169,9 @@ def _iterate(
     """Conjugate gradient steps from a true residual until the bound of the recursive one is below the target."""
     solved = precondition(residual)
     direction, energy, used = solved, float(residual @ solved), 0
-    found = bound(residual, solved)
-    while used < budget and found > target:
+    found = least = bound(residual, solved)
+    patience = _PATIENCE if dtype is torch.float32 else budget
+    while used < budget and found > target and patience > 0:
         image = system.apply(direction, dtype)
         curvature = float(direction @ image)
         if not curvature > 0.0:  # rounding: no more can be gained in this arithmetic
@@ -156,6 +183,8 @@ def _iterate(
         before, energy = energy, float(residual @ solved)
         direction = solved + (energy / before) * direction
         found, used = bound(residual, solved), used + 1
+        if dtype is torch.float32:
+            patience, least = (patience - 1, least) if found > 0.9 * least else (_PATIENCE, found)
         if progress is not None:
             progress(used, found)
     return weights, found, used

@@ -120,8 +120,8 @@ def check_exact_memory(n: int) -> None:
     if not fits_in_memory(n):
         raise InvalidInputError(
             f"a dense exact GP on {n} rows needs about {_bytes_needed(n) / 2**30:.0f} GiB of memory and this machine "
-            f"has {_bytes_of_machine() / 2**30:.0f} GiB; use ExactGP(solver='iterative'), LocalGP, MercerGP, SparseGP or "
-            "FourierGP, or fewer rows"
+            f"has {_bytes_of_machine() / 2**30:.0f} GiB; use ExactGP(solver='iterative'), LocalGP, MercerGP, SparseGP "
+            "or FourierGP, or fewer rows"
         )
 
 

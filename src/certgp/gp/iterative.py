@@ -26,8 +26,8 @@ _BYTES_PER_NEIGHBOUR = 64  # both sparse factors, and what building them holds
 class IterativeProcess(GaussianProcess):
     r"""The exact GP with weights a ~ (K + s2 I)^-1 y of proven accuracy (V7); N kernel values a mean.
 
-    The mean at x is k(x)'a, within sqrt(k(x, x)) |y - (K + s2 I) a| / (2 s) of the exact one. Variances, covariances and
-    the log-determinant are the local GP's: never below the exact variance, never below the exact log-determinant.
+    The mean at x is k(x)'a, within sqrt(k(x, x)) |y - (K + s2 I) a| / (2 s) of the exact one. Variances, covariances
+    and the log-determinant are the local GP's: never below the exact variance, never below the exact log-determinant.
     """
 
     holds_rows: ClassVar[bool] = True

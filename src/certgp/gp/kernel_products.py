@@ -28,9 +28,9 @@ class KernelMatrix:
 
     def __init__(self, kernel: Kernel, inputs: Tensor) -> None:
         self.kernel, self.inputs = kernel.detached(), inputs
-        self._compiled = is_radial(kernel)
+        self.is_compiled = is_radial(kernel)
         self._columns: dict[torch.dtype, NDArray[np.floating]] = {}
-        if self._compiled:
+        if self.is_compiled:
             own = kernel.pick_columns(inputs)
             self._centre = own.mean(0)  # differences of large numbers lose digits
 
@@ -41,11 +41,11 @@ class KernelMatrix:
 
     def multiply(self, V: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
         """K V (N, k) for V (N, k): every block of one triangle is used for both of its places."""
-        return self._multiply_compiled(V, dtype) if self._compiled else self._multiply(V, dtype)
+        return self._multiply_compiled(V, dtype) if self.is_compiled else self._multiply(V, dtype)
 
     def cross(self, new: Tensor, V: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
         """k(X*, X) V (n, k) for X* (n, d), V (N, k)."""
-        return self._cross_compiled(new, V, dtype) if self._compiled else self._cross(new, V, dtype)
+        return self._cross_compiled(new, V, dtype) if self.is_compiled else self._cross(new, V, dtype)
 
     # -------------------- compiled
 
@@ -137,16 +137,17 @@ class KernelMatrix:
         (d / 2 + 2) u r, and |k'| <= 1, r |k'| <= 1, |z'| <= |z| + r. What follows the distance costs at most 10 u, the
         exponential with its three units in the last place included. Other code takes every block about its own centre.
         """
-        if self._compiled:
-            sizes = self._scaled(self.inputs).norm(dim=1)
+        if self.is_compiled:
+            sizes: Tensor = self._scaled(self.inputs).norm(dim=1)
             d = self._centre.shape[0]
-            return (4.0 * sizes + 0.5 * d + 14.0) * (UNIT_ROUNDOFF * (1.0 + 1e-6))
-        parts = self.inputs.split(BLOCK)
+            found: Tensor = (4.0 * sizes + 0.5 * d + 14.0) * (UNIT_ROUNDOFF * (1.0 + 1e-6))
+            return found
+        parts = [self.inputs[start : start + BLOCK] for start in range(0, self.n_rows, BLOCK)]
         return torch.cat([torch.full((len(part),), self.kernel.rounding(part)).double() for part in parts])
 
     def additions_per_entry(self) -> int:
         """Rounded additions behind one entry of a float64 product: inside a block, then over blocks."""
-        block = COMPILED_BLOCK if self._compiled else BLOCK
+        block = COMPILED_BLOCK if self.is_compiled else BLOCK
         return min(self.n_rows, block) + self.n_rows // block + 2
 
 

@@ -41,9 +41,10 @@ _BLOCK = 512
 class VecchiaPreconditioner:
     r"""M = Phi Phi' + (W'W)^-1 for S = K + s2 I, and v -> M^-1 v.
 
-    Rows are put in a random order (the same at every call) and each is conditioned, in the process that the features Phi
-    leave, on the nearest rows before it: row i of W holds d_i^-1/2 for itself and -d_i^-1/2 v_i for its neighbours, d_i
-    being the variance of its target given theirs. W (S - Phi Phi') W' then has ones on its diagonal and little beside it.
+    Rows are put in a random order (the same at every call) and each is conditioned, in the process that the features
+    Phi leave, on the nearest rows before it: row i of W holds d_i^-1/2 for itself and -d_i^-1/2 v_i for its neighbours,
+    d_i being the variance of its target given theirs. W (S - Phi Phi') W' then has ones on its diagonal and little
+    beside it.
 
     Near rows know what varies quickly and Nystrom features what varies slowly, so features are used where they explain
     most of the prior. With G = W Phi, M^-1 = W'(I - G (I + G'G)^-1 G') W.
@@ -116,11 +117,13 @@ def _condition(
     else:
         for start in range(0, len(rows), _BLOCK):
             part = slice(start, start + _BLOCK)
-            block, own = gather(rows[part], rows, blank, sets[part]), gather(features[part], features, blank, sets[part])
-            K = signal * correlation_blocks(kernel, block.points) - own.points @ own.points.mT
-            unused, nothing = np.empty(len(K)), np.empty((0, 0, 0))
-            arguments = (K.numpy(), block.targets, block.counts, noise, unused, variance[part], nothing, weights[part])
-            _run("predict_from", len(K), *arguments)
+            block = gather(rows[part], rows, blank, sets[part])
+            own = gather(features[part], features, blank, sets[part]).points
+            K = signal * correlation_blocks(kernel, block.points) - own @ own.mT
+            _run(
+                "predict_from", len(K), K.numpy(), block.targets, block.counts, noise, np.empty(len(K)), variance[part],
+                np.empty((0, 0, 0)), weights[part],
+            )  # fmt: skip
     check_factorised(variance, kernel, noise)
     return weights, np.maximum(variance, 0.0)
 

@@ -5,6 +5,7 @@ from certgp.guarantees.dense import Proposition1, gaussian_kl, proposition1, spe
 from certgp.guarantees.dominated import certify_dominated, sharpened_trace_bound
 from certgp.guarantees.exact_solve import CostEstimate, ExactSolution, ExactSystem
 from certgp.guarantees.fourier_rank import FourierRank, fourier_rank, fourier_rank_bound
+from certgp.guarantees.iterative import certify_iterative, quadratic_interval
 from certgp.guarantees.local_certificate import (
     LocalProblem,
     bound_predictions,
@@ -66,6 +67,7 @@ __all__ = [
     "bracket_probes",
     "bracket_rows",
     "certify_dominated",
+    "certify_iterative",
     "certify_local",
     "certify_through",
     "check_certifiable",
@@ -91,6 +93,7 @@ __all__ = [
     "paired_rank_curve",
     "pointwise_bounds",
     "proposition1",
+    "quadratic_interval",
     "quadrature_eigenvalues",
     "read_reference",
     "reference_features",

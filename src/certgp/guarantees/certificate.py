@@ -121,7 +121,7 @@ class Certificate:
 
     def without_rows(self) -> Certificate:
         """The statement about the training rows alone, which is what a model file keeps."""
-        theorem = ", ".join(part for part in self.theorem.split(", ") if part[:2] not in _ROW_THEOREMS)
+        theorem = ", ".join(part for part in self.theorem.split(", ") if not part.startswith(_ROW_THEOREMS))
         return replace(
             self,
             theorem=theorem,
@@ -179,7 +179,7 @@ class Certificate:
 
 
 _ROW_FIELDS = ("mean_error", "mean_error_lower", "variance_lower", "variance_upper")
-_ROW_THEOREMS = ("P1", "P2", "P4", "C1", "V5", "V6")  # statements about single rows or new rows
+_ROW_THEOREMS = ("P1", "P2", "P4", "C1", "V5", "V6", "V7 (means)")  # statements about single rows or new rows
 
 
 def _described(interval: Interval | None) -> list[float] | None:

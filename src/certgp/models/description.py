@@ -158,7 +158,9 @@ def _describe_iterative(process: IterativeProcess, values: Values) -> tuple[Tens
         "tolerance": process.tolerance,
         "log_determinant": process.log_determinant,
         "solution": {
-            name: value for name, value in asdict(replace(solution, weights=torch.empty(0))).items() if name != "weights"
+            name: value
+            for name, value in asdict(replace(solution, weights=torch.empty(0))).items()
+            if name != "weights"
         },
     }
 

@@ -24,7 +24,7 @@ from certgp.training.recipes.settings import Settings
 from certgp.training.recipes.trainer import Fit
 
 TrainSubset = Callable[[Chunk], Fit]
-_TRAIN_NEIGHBOURS, _LOCAL_ITERATIONS = 30, 60
+_TRAIN_NEIGHBOURS = 30
 _SUBSET_ROWS = 1_000  # on which the exact likelihood trains
 _JUDGES, _JUDGE_ROWS = 4, 500  # neighbourhoods whose exact likelihood decides, and their size
 _WORTH_A_LINE = 10.0  # seconds
@@ -35,9 +35,8 @@ def fit_iteratively(settings: Settings, source: RowSource, tolerance: float, tra
 
     ``tolerance`` is the proven error of any mean in standard deviations of y.
     """
-    own = replace(settings, max_iter=min(settings.max_iter, _LOCAL_ITERATIONS))
     recipe = LocalRecipe(NEIGHBOURS, _TRAIN_NEIGHBOURS, "ard")
-    fit = LocalTrainer(recipe, own).fit(source, source.n_rows)
+    fit = LocalTrainer(recipe, settings).fit(source, source.n_rows)
     local, trials = fit.process, fit.trials
     assert isinstance(local, LocalProcess)
     if settings.optimize and not fit.outcome.stopped and not target_is_constant(source):
@@ -59,8 +58,8 @@ def _deviation(local: LocalProcess) -> float:
 def _judge(
     local: LocalProcess, rng: np.random.Generator, train_subset: TrainSubset
 ) -> tuple[LocalProcess, tuple[Trial, ...]]:
-    """The local fit, or its rows at the hyper-parameters of an exact fit to some of them, whichever the exact likelihood
-    of neighbourhoods prefers: rows near each other, so that they lie as densely as all rows do.
+    """The local fit, or its rows at the hyper-parameters of an exact fit to some of them, whichever the exact
+    likelihood of neighbourhoods prefers: rows near each other, so that they lie as densely as all rows do.
     """
     started = time.perf_counter()
     rows = Chunk(local.X, local.y)
@@ -74,7 +73,13 @@ def _judge(
     if losses[0] <= losses[1]:
         return local, trials
     other = LocalProcess(
-        local.transform, subset.kernel, local.X, local.y, subset.noise_variance, local.neighbours, local.train_neighbours
+        local.transform,
+        subset.kernel,
+        local.X,
+        local.y,
+        subset.noise_variance,
+        local.neighbours,
+        local.train_neighbours,
     )
     return other, trials
 
@@ -89,5 +94,3 @@ def _loss(judges: list[Chunk], kernel: Kernel, noise: float) -> float:
     """-log p(y) per row of the exact GP on each neighbourhood."""
     total = sum(exact_log_evidence(kernel(rows.X, rows.X), rows.y, noise) for rows in judges)
     return -total / sum(len(rows.y) for rows in judges)
-
-
