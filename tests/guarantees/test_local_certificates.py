@@ -10,6 +10,7 @@ import torch
 import certgp.guarantees as g
 import helpers
 from certgp import ExactGP, LocalGP
+from certgp.data import Standardiser
 from certgp.errors import NotCertifiableError
 from certgp.gp.local import LocalProcess
 from certgp.gp.neighbours import earlier_neighbours
@@ -17,7 +18,7 @@ from certgp.guarantees.exact_covariance import ExactCovariance
 from certgp.guarantees.local_krylov import Krylov
 from certgp.guarantees.local_sets import larger_sets
 from certgp.kernels import Gaussian, Matern32, RationalQuadratic
-from certgp.transforms import Identity
+from certgp.transforms import Identity, Projection
 
 LENGTHS = [0.5, 0.8]
 
@@ -168,3 +169,17 @@ def test_weights_from_the_steps_solve_the_exact_system() -> None:
     rho = y - S @ dual.weights
     assert rho @ scipy.linalg.solve(S, rho, assume_a="pos") <= dual.residual**2 + 1e-15
     assert dual.quadratic.lower - 1e-9 <= y @ exact <= dual.quadratic.upper + 1e-9
+
+
+def test_behind_a_linear_map_the_sentence_says_so() -> None:
+    X, targets, _ = problem_rows(60)
+    projection = Projection(
+        torch.eye(2, dtype=torch.float64), torch.zeros(2, dtype=torch.float64), torch.eye(2, dtype=torch.float64)
+    )
+    process = LocalProcess(
+        projection, Matern32(LENGTHS, 1.2), helpers.tensor(X), helpers.tensor(targets - 5.0), 0.05, 8, 5
+    )
+    standardiser = Standardiser(np.zeros(2), np.ones(2), 0.0, 1.0, np.zeros(2, dtype=bool))
+    found = g.certify_local(process, standardiser, None, None, np.random.default_rng(0))
+    assert "the outputs g(x) of its projection" in found.sentence()
+    assert any("it is a GP on g(x)" in text for text in found.assumptions)

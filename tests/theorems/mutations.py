@@ -85,6 +85,7 @@ MUTATIONS = [
     ),
     Mutation("V2", GUARANTEES + "local_factor", "0.5 * float(terms.sum()) - slack", "1.2 * float(terms.sum()) - slack"),
     Mutation("V3", GUARANTEES + "local_rows", "(bounds.lower + s2)", "(bounds.upper + s2)"),
+    Mutation("V3+", GUARANTEES + "local_sample", "spread + 7.0 * largest * x / (3.0 * (n - 1))", "0.0"),
     Mutation("V4", GUARANTEES + "local_low_rank", "(n - rank) * math.log(noise)", "n * math.log(noise) + n - rank"),
     Mutation("V5", GUARANTEES + "local_rows", "distance = norm / math.sqrt", "distance = 0.7 * norm / math.sqrt"),
     Mutation("V6", GUARANTEES + "local_solution", "residual = rho / math.sqrt(s2)", "residual = 0.0"),

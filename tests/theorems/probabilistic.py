@@ -88,15 +88,18 @@ def fourier_rank_suffices(trials: int = 10, delta: float = 0.05) -> bool:
     return plausible(failures, trials, delta)
 
 
+def _local_problem() -> tuple[Matern32, torch.Tensor, float, g.LocalFactor, float]:
+    """Kernel, inputs, noise, factor and dense divergence of a local GP with two neighbours."""
+    X = torch.from_numpy(np.random.default_rng(0).standard_normal((150, 2)))
+    kernel, noise = Matern32([0.4, 0.6], 1.3), 0.05
+    local = g.local_factor(kernel, X, noise, earlier_neighbours(search_coordinates(kernel, X), 2))
+    S = kernel(X, X).numpy() + noise * np.eye(len(X))
+    return kernel, X, noise, local, 0.5 * (local.log_determinant().lower - np.linalg.slogdet(S)[1])
+
+
 def probes_bracket(trials: int = 40, delta: float = 0.2) -> bool:
     """V9: the bracket by few probes holds the dense divergence of a local GP, after many Lanczos steps and one."""
-    rng = np.random.default_rng(0)
-    X = torch.from_numpy(rng.standard_normal((150, 2)))
-    kernel, noise = Matern32([0.4, 0.6], 1.3), 0.05
-    sets = earlier_neighbours(search_coordinates(kernel, X), 2)
-    local = g.local_factor(kernel, X, noise, sets)
-    S = kernel(X, X).numpy() + noise * np.eye(len(X))
-    truth = 0.5 * (local.log_determinant().lower - np.linalg.slogdet(S)[1])
+    kernel, X, noise, local, truth = _local_problem()
     failures = {1: 0, 40: 0}
     for seed, steps in product(range(trials), failures):
         probes = g.draw_probes(local, delta, 2, np.random.default_rng(seed))
@@ -105,4 +108,20 @@ def probes_bracket(trials: int = 40, delta: float = 0.2) -> bool:
     return all(plausible(count, trials, delta) for count in failures.values())
 
 
-CHECKS = {"V9": probes_bracket, "R2": statistical_tightening, "M1": rank_before_fitting, "F1": fourier_rank_suffices}
+def sampled_rows_bound(trials: int = 60, delta: float = 0.2) -> bool:
+    """V3+: few sampled rows, through near sets so large that their bounds are nearly exact."""
+    kernel, X, _, local, truth = _local_problem()
+    covariance, points, failures = g.KernelCovariance(kernel, X), search_coordinates(kernel, X), 0
+    for seed in range(trials):
+        rng = np.random.default_rng(seed)
+        failures += truth not in g.bracket_by_sample(local, local, covariance, X, points, 140, 6, delta, rng)
+    return plausible(failures, trials, delta)
+
+
+CHECKS = {
+    "V9": probes_bracket,
+    "V3+": sampled_rows_bound,
+    "R2": statistical_tightening,
+    "M1": rank_before_fitting,
+    "F1": fourier_rank_suffices,
+}

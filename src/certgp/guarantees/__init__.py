@@ -18,6 +18,7 @@ from certgp.guarantees.local_factor import LocalFactor, divergence_below, local_
 from certgp.guarantees.local_low_rank import ResidualCovariance, divergence_above_by_map, full_scale_divergence_above
 from certgp.guarantees.local_probes import bracket_by_probes, draw_probes
 from certgp.guarantees.local_rows import KernelCovariance, RowBounds, bound_rows, divergence_terms
+from certgp.guarantees.local_sample import bracket_by_sample
 from certgp.guarantees.local_solution import DualWeights, judge_weights
 from certgp.guarantees.mercer_rank import mercer_rank, mercer_tail
 from certgp.guarantees.operator_spectrum import matern12_eigenvalues, quadrature_eigenvalues, ritz_eigenvalues
@@ -62,6 +63,7 @@ __all__ = [
     "bound_predictions",
     "bound_rows",
     "bracket_by_probes",
+    "bracket_by_sample",
     "bracket_probes",
     "bracket_rows",
     "certify_dominated",

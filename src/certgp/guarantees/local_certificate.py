@@ -24,6 +24,7 @@ from certgp.guarantees.local_probes import DEFAULT_PROBES, MOST_STEPS, ProbeBrac
 from certgp.guarantees.local_rows import KernelCovariance, RowBounds, bound_rows, divergence_terms
 from certgp.guarantees.local_sets import larger_sets, nearest_before
 from certgp.guarantees.local_solution import DualWeights, judge_weights
+from certgp.guarantees.subject import name_kernel_inputs
 from certgp.linalg import UNIT_ROUNDOFF
 
 Array = NDArray[np.float64]
@@ -133,11 +134,12 @@ def _certificate(problem: LocalProblem, kl: Interval, dual: DualWeights, theorem
         "rounding_of_kernel": problem.covariance.relative,
         "residual": dual.residual,
     }
-    return Certificate(kl, evidence, n, theorem, found, _assumptions(problem.process))
+    where = name_kernel_inputs(problem.process.transform)
+    return Certificate(kl, evidence, n, theorem, found, _assumptions(problem.process), kernel_inputs=where)
 
 
 def _assumptions(process: LocalProcess) -> tuple[str, ...]:
-    if process.transform.is_identity:
+    if name_kernel_inputs(process.transform) is None:
         return ()
     kind = type(process.transform).__name__.lower()
     return (f"the exact GP meant here has the same {kind} g(x) in front of its kernel: it is a GP on g(x)",)
