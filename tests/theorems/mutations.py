@@ -39,7 +39,15 @@ MUTATIONS = [
     Mutation("K2", GUARANTEES + "dominated", "0.5 * float(log_excess", "0.49 * float(log_excess"),
     Mutation("E1", "certgp.gp.evidence", "gap / (2.0 * noise_variance)", "gap / (4.0 * noise_variance)"),
     Mutation("E2", "certgp.gp.evidence", "quadratic_noise=noise_variance + gap", "quadratic_noise=noise_variance"),
+    Mutation("E3", GUARANTEES + "row_losses", "float(np.log1p(x).sum())", "0.9 * float(np.log1p(x).sum())"),
+    Mutation("E4", GUARANTEES + "row_losses", "n * math.log1p(gap / (n * noise", "math.log1p(gap / (noise"),
+    Mutation("K3", GUARANTEES + "row_losses", "0.5 * float(_reverse_term", "0.49 * float(_reverse_term"),
+    Mutation("K3", GUARANTEES + "row_losses", "_SLOPE = _TURN", "_SLOPE = 0.9 * _TURN"),
+    Mutation("K3", GUARANTEES + "row_losses", "0.5 * self.reverse_sum", "0.45 * self.reverse_sum"),
+    Mutation("K3", GUARANTEES + "row_losses", "<= _TURN:", "<= 100.0:"),
     Mutation("R1", GUARANTEES + "reference", "0.5 * self.trace_gap", "0.4 * self.trace_gap"),
+    Mutation("R1", GUARANTEES + "reference", "below = 0.5 *", "below = 0.45 *"),
+    Mutation("R3", GUARANTEES + "reference", "kl_from_model(rank) + below", "kl_from_model(rank) + 0.8 * below"),
     Mutation("P1", GUARANTEES + "pointwise", "(factor + lost", "(0.0 * factor + lost"),
     Mutation("P1", GUARANTEES + "pointwise", "lost.sqrt() * math.sqrt(tau))", "0.0 * lost)"),
     Mutation(
@@ -50,7 +58,8 @@ MUTATIONS = [
     ),
     Mutation("P1 variance", GUARANTEES + "pointwise", " + self._c_norm(features, variance) * math.sqrt(tau)", ""),
     Mutation("P1 variance", GUARANTEES + "pointwise", "(lost.sqrt() + self._c", "(0.0 * lost.sqrt() + self._c"),
-    Mutation("P2", GUARANTEES + "predictive", "0.5 * (gap + reference.trace_gap) / s2", "0.0"),
+    Mutation("P2", GUARANTEES + "predictive", "above = 0.5 * gap / s2", "above = 0.0"),
+    Mutation("P2", GUARANTEES + "predictive", "below = 0.5 * losses.log_determinant + 0.5", "below = 0.0"),
     Mutation("P3", GUARANTEES + "sandwich", "np.sqrt(2.0 * gamma * v)", "np.sqrt(1.9 * gamma * v)"),
     Mutation(
         "C1", GUARANTEES + "exact_solve", "(explained * solution.residual)", "(0.4 * explained * solution.residual)"

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+import certgp
 from certgp import LocalGP
 from certgp.data import Chunk
 from certgp.errors import InvalidInputError
 from certgp.kernels import Gaussian, Linear, Matern32
 from certgp.training.local import LinearMetric, LocalObjective, ScaledMetric, fit_noise, pick_targets, row_losses
+from certgp.training.recipes import local
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((400, 3))
@@ -108,3 +110,18 @@ def test_metric_and_neighbours_are_checked():
         LocalGP(neighbours=0).fit(X, Y)
     with pytest.raises(InvalidInputError, match="train_neighbours"):
         LocalGP(train_neighbours=2.5).fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
+def test_a_network_learns_an_embedding_and_is_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "_EPOCHS", 4)
+    inputs = rng.uniform(-2.0, 2.0, (900, 2))
+    rings = np.sin(3.0 * np.square(inputs).sum(1)) + 0.05 * rng.standard_normal(900)
+    options = {"kernel": "matern32", "max_iter": 110, "random_state": 0}
+    model = LocalGP(metric="network", **options).fit(inputs[:800], rings[:800])
+    assert [trial.name for trial in model.trials_] == ["ard", "linear", "network"]
+    scores = {trial.name: trial.score for trial in model.trials_}
+    assert scores["network"] < min(scores["ard"], scores["linear"]) - 0.02
+    model.save(tmp_path / "m", include_training_data=True)
+    again = certgp.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(inputs[800:]), model.predict(inputs[800:]))

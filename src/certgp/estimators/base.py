@@ -223,7 +223,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         Notes
         -----
         Without arguments the best certificate that is known is returned: a saved or earlier one, where it is tighter.
-        Behind a projection or a network it speaks of the exact GP on their outputs. An exact GP is its own truth.
+        The exact GP is ``ExactGP(kernel=gp.kernel_, noise_variance=gp.noise_variance_, optimize=False)`` on the same
+        rows, also for rows outside the training range. Behind a projection or a network it is the exact GP on their
+        outputs, and the sentence says so. An exact GP is its own truth.
         """
         model = self._fitted()
         request = Request(reference_rank, tol, max_reference_rank, delta, probes, exact_solve)

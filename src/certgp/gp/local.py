@@ -42,7 +42,7 @@ class LocalProcess(GaussianProcess):
         train_neighbours: int,
         log_evidence: float | None = None,
     ) -> None:
-        self._transform = transform.requires_grad_(False)
+        self._transform = transform.eval().requires_grad_(False)
         self._kernel = kernel.detached()
         self.X, self.y = X, y
         self.signal_variance = float(kernel.signal_variance)

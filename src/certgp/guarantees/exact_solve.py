@@ -59,7 +59,7 @@ class ExactSystem:
         self.reference = reference
         self.y = y
         with torch.no_grad():
-            self.inputs: Tensor = problem.model.transform(inputs)
+            self.inputs: Tensor = problem.model.kernel_inputs(inputs)
         self.matrix = KernelMatrix(self.kernel, self.inputs)
         self.system = KernelSystem(self.matrix, self.noise, y)
         stats = reference.statistics.scaled(self.signal_variance)
@@ -143,7 +143,7 @@ class ExactSystem:
 
         Variances are those of the reference (``PointwiseBounds``).
         """
-        new = self.reference.problem.model.transform(X_new)
+        new = self.reference.problem.model.kernel_inputs(X_new)
         features = self._reference_features(new)
         through = self._pointwise(features)
         mean = self.matrix.cross(new, solution.weights[:, None])[:, 0]
