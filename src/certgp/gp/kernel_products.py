@@ -155,7 +155,7 @@ class KernelMatrix:
             found: Tensor = (4.0 * sizes + 0.5 * d + 14.0) * (UNIT_ROUNDOFF * (1.0 + 1e-6))
             return found
         parts = [columns[start : start + BLOCK] for start in range(0, len(columns), BLOCK)]
-        return torch.cat([torch.full((len(part),), self.kernel.rounding(part)).double() for part in parts])
+        return torch.cat([torch.full((len(part),), self.kernel.rounding(part), dtype=torch.float64) for part in parts])
 
     def additions_per_entry(self) -> int:
         """Rounded additions behind one entry of a float64 product: inside a block, then over blocks."""

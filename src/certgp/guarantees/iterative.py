@@ -107,7 +107,8 @@ def bound_predictions(process: IterativeProcess, X: Tensor) -> PredictionBounds:
     prior = kernel.diagonal(new)
     error = torch.tensor([solution.mean_error(float(each)) for each in prior], dtype=torch.float64)
     largest = math.sqrt(system.largest) * prior.sqrt()  # of the entries of k(x)
-    rounding = torch.tensor([system.mean_rounding(solution.weights, float(each)) for each in largest])
+    of_means = [system.mean_rounding(solution.weights, each) for each in largest.tolist()]
+    rounding = torch.tensor(of_means, dtype=torch.float64)
     most, near = prior.clamp_min(system.largest), process.local.nearest(new)
     variances = [
         _bound_variance(process, new[i : i + 1], near[i : i + 1, near[i] >= 0], float(prior[i]), float(most[i]))
