@@ -77,6 +77,22 @@ MUTATIONS = [
     Mutation("R2", GUARANTEES + "statistical", "0.5 * high**2)", "0.0 * high**2)"),
     Mutation("R2", GUARANTEES + "statistical", "half = 2.0 * frobenius * (math.sqrt(x / t) + x / t)", "half = 0.0"),
     Mutation("M1", GUARANTEES + "mercer_rank", "min(chebyshev, cantelli, bernstein, tail / delta, 1.0)", "tail"),
+    Mutation(
+        "V1",
+        GUARANTEES + "local_factor",
+        "np.log(self.lowest), np.log(self.highest)",
+        "(0.9 * np.log(self.variances),) * 2",
+    ),
+    Mutation("V2", GUARANTEES + "local_factor", "0.5 * float(terms.sum()) - slack", "1.2 * float(terms.sum()) - slack"),
+    Mutation("V3", GUARANTEES + "local_rows", "(bounds.lower + s2)", "(bounds.upper + s2)"),
+    Mutation("V4", GUARANTEES + "local_low_rank", "(n - rank) * math.log(noise)", "n * math.log(noise) + n - rank"),
+    Mutation("V5", GUARANTEES + "local_rows", "distance = norm / math.sqrt", "distance = 0.7 * norm / math.sqrt"),
+    Mutation("V6", GUARANTEES + "local_solution", "residual = rho / math.sqrt(s2)", "residual = 0.0"),
+    Mutation("V8", GUARANTEES + "local_low_rank", "0.5 * float(terms.sum())", "0.3 * float(terms.sum())"),
+    Mutation(
+        "V9", GUARANTEES + "local_probes", "largest_value, 2.0 * x / t, above=True", "largest_value, 0.0, above=True"
+    ),
+    Mutation("V9", GUARANTEES + "local_krylov", "self.size * (moved + integral)", "self.size * moved"),
     Mutation("F1", GUARANTEES + "fourier_rank", "8.0 / 3.0 * error**-2 * mass", "8.0 / 3.0 * mass"),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import torch
@@ -14,8 +15,10 @@ from certgp.engines import LocalEngine
 from certgp.features import FeatureMap, FourierMap, MercerMap
 from certgp.features.spectral import iid_design
 from certgp.gp import LowRankModel
+from certgp.gp.neighbours import earlier_neighbours, search_coordinates
+from certgp.guarantees.exact_covariance import ExactCovariance
 from certgp.guarantees.mercer_rank import trace_quantile
-from certgp.kernels import Gaussian
+from certgp.kernels import Gaussian, Matern32
 from certgp.transforms import Identity
 
 
@@ -85,4 +88,21 @@ def fourier_rank_suffices(trials: int = 10, delta: float = 0.05) -> bool:
     return plausible(failures, trials, delta)
 
 
-CHECKS = {"R2": statistical_tightening, "M1": rank_before_fitting, "F1": fourier_rank_suffices}
+def probes_bracket(trials: int = 40, delta: float = 0.2) -> bool:
+    """V9: the bracket by few probes holds the dense divergence of a local GP, after many Lanczos steps and one."""
+    rng = np.random.default_rng(0)
+    X = torch.from_numpy(rng.standard_normal((150, 2)))
+    kernel, noise = Matern32([0.4, 0.6], 1.3), 0.05
+    sets = earlier_neighbours(search_coordinates(kernel, X), 2)
+    local = g.local_factor(kernel, X, noise, sets)
+    S = kernel(X, X).numpy() + noise * np.eye(len(X))
+    truth = 0.5 * (local.log_determinant().lower - np.linalg.slogdet(S)[1])
+    failures = {1: 0, 40: 0}
+    for seed, steps in product(range(trials), failures):
+        probes = g.draw_probes(local, delta, 2, np.random.default_rng(seed))
+        found = g.bracket_by_probes(local, local, ExactCovariance(kernel, X, noise), probes, most_steps=steps)
+        failures[steps] += truth not in found
+    return all(plausible(count, trials, delta) for count in failures.values())
+
+
+CHECKS = {"V9": probes_bracket, "R2": statistical_tightening, "M1": rank_before_fitting, "F1": fourier_rank_suffices}

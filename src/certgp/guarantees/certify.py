@@ -20,6 +20,7 @@ from certgp.gp import ExactProcess, GaussianProcess, IterativeProcess, LocalProc
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.dominated import certify_dominated
 from certgp.guarantees.iterative import certify_exactly, certify_iterative
+from certgp.guarantees.local_certificate import certify_local
 from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds, mean_error_factor
 from certgp.guarantees.prediction_bounds import (
     Confirm,
@@ -110,6 +111,8 @@ def certify(
             return certificate
     if isinstance(process, IterativeProcess):
         return certify_iterative(process, standardiser, X)
+    if isinstance(process, LocalProcess):
+        return certify_local(process, standardiser, X, request.delta, new_generator(), request.tol)
     if not isinstance(process, LowRankProcess):
         raise NotCertifiableError(refusal_of_mixtures("certify()", process))
     if request.exact_solve is not False and X is None:
