@@ -37,11 +37,12 @@ def fit(name: str, kernel: str, tolerance: float, path: Path) -> None:
     X_train, _, y_train, _ = rows(name)
     begun, cpu = time.perf_counter(), time.process_time()
     gp = certgp.ExactGP(kernel=kernel, solver="iterative", tolerance=tolerance, random_state=0).fit(X_train, y_train)
+    spent, cpu = time.perf_counter() - begun, time.process_time() - cpu
+    chosen = min(gp.trials_, key=lambda trial: trial.score).name
     print(
-        f"{name} N={len(y_train)} {kernel}: fit {time.perf_counter() - begun:.0f} s "
-        f"({time.process_time() - cpu:.0f} CPU s), hyper-parameters by {min(gp.trials_, key=lambda t: t.score).name}, peak memory {memory():.2f} GiB",
-        flush=True,
+        f"{name} N={len(y_train)} {kernel}: fit {spent:.0f} s ({cpu:.0f} CPU s), hyper-parameters by {chosen},", end=" "
     )
+    print(f"peak memory {memory():.2f} GiB", flush=True)
     gp.save(path, include_training_data=True)
 
 
@@ -56,16 +57,13 @@ def certify(name: str, path: Path) -> None:
     errors = np.abs(mean - y_test)
     density = 0.5 * np.log(2 * np.pi * deviation**2) + 0.5 * (errors / deviation) ** 2
     ratio = (found.variance_lower + gp.noise_variance_) / (found.variance_upper + gp.noise_variance_)
-    print(
-        f"  certificate of {TEST_ROWS} rows {spent:.0f} s ({cpu:.0f} CPU s), "
-        f"products {int(found.evidence['products'])}, largest proven error of a mean {found.mean_error.max() / unit:.4f} sd of y, peak memory {memory():.2f} GiB"
-    )
-    print(
-        f"  test RMSE {np.sqrt(np.mean(errors**2)) / unit:.4f} NLPD {np.mean(density) - np.log(unit):.4f}; proven "
-        f"variance of y, lower / upper end: median {np.median(ratio):.3f}, 10 % quantile "
-        f"{np.quantile(ratio, 0.1):.3f}; exact log evidence in [{found.log_evidence.lower:.1f}, {found.log_evidence.upper:.1f}]",
-        flush=True,
-    )
+    steps, largest = int(found.evidence["products"]), found.mean_error.max() / unit
+    middle, low = np.median(ratio), np.quantile(ratio, 0.1)
+    print(f"  certificate of {TEST_ROWS} rows {spent:.0f} s ({cpu:.0f} CPU s), products {steps},", end=" ")
+    print(f"largest proven error of a mean {largest:.4f} sd of y, peak memory {memory():.2f} GiB")
+    print(f"  test RMSE {np.sqrt(np.mean(errors**2)) / unit:.4f} NLPD {np.mean(density) - np.log(unit):.4f};", end=" ")
+    print(f"proven variance of y, lower / upper end: median {middle:.3f}, 10 % quantile {low:.3f};", end=" ")
+    print(f"exact log evidence in [{found.log_evidence.lower:.1f}, {found.log_evidence.upper:.1f}]", flush=True)
 
 
 def memory() -> float:

@@ -46,10 +46,28 @@ def certify_iterative(process: IterativeProcess, standardiser: Standardiser, X: 
         assumptions=(),
         notes=(
             "means are the exact GP's to the error stated; the divergence is that of the local law of the training "
-            "targets, whose log-determinant is bounded from below by the noise alone",
+            "targets, whose log-determinant is bounded from below by the noise alone: delta=0.05 brackets it",
         ),
     )
     return certificate if X is None else _add_rows(process, certificate, standardiser, X)
+
+
+def with_local_law(certificate: Certificate, local: Certificate) -> Certificate:
+    """What is known of the training rows through the certificate of the local law as well, with its confidence."""
+    evidence, other = certificate.log_evidence, local.log_evidence
+    assert evidence is not None
+    assert other is not None
+    return replace(
+        certificate,
+        kl=local.kl,
+        log_evidence=Interval(
+            max(evidence.lower, other.lower), max(evidence.lower, other.lower, min(evidence.upper, other.upper))
+        ),
+        theorem=f"{local.theorem}, {certificate.theorem}",
+        confidence=local.confidence,
+        evidence={**local.evidence, **certificate.evidence},
+        notes=local.notes,
+    )
 
 
 def certify_exactly(
