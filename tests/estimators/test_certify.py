@@ -73,7 +73,14 @@ def test_conjugate_gradients_reach_what_a_reference_cannot(weak, exact, data, ca
     certificate = weak.certify(data[2], tol=1e-4, reference_rank=60, exact_solve=True)
     assert "products with the 300 x 300 kernel matrix" in capsys.readouterr().err
     assert certificate.evidence["mean_resolution"] <= 1e-4
+    assert "V7" in certificate.theorem  # near rows promise fewer products than a reference of 60 features
+    assert holds(certificate, weak, exact, data[2])
+
+
+def test_a_reference_that_is_nearly_good_enough_preconditions(weak, exact, data):
+    certificate = weak.certify(data[2], tol=1e-6, reference_rank=250, exact_solve=True)
     assert "C1" in certificate.theorem
+    assert certificate.evidence["mean_resolution"] <= 1e-6
     assert holds(certificate, weak, exact, data[2])
 
 

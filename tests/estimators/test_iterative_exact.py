@@ -48,6 +48,16 @@ def test_every_statement_holds_against_the_dense_exact_gp(kernel, standardize):
     assert "V7" in found.theorem
 
 
+def test_delta_brackets_the_log_evidence():
+    X, y = data()
+    gp, dense = pair(X, y, kernel="matern32")
+    wide, narrow = gp.certify(), gp.certify(delta=0.01)
+    assert dense.log_marginal_likelihood_ in narrow.log_evidence
+    assert narrow.log_evidence.half_width < 0.1 * wide.log_evidence.half_width
+    assert narrow.confidence == 0.99
+    assert "V9" in narrow.theorem
+
+
 def test_a_kernel_without_bounds_on_its_rounding_predicts_but_is_not_certified():
     X, y = data()
     kernel = Gaussian(0.8) + Linear(0.3)

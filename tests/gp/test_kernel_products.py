@@ -35,6 +35,7 @@ def test_products_equal_dense_ones(kernel, n):
     for dtype, close in ((torch.float64, 1e-12), (torch.float32, 2e-5)):
         torch.testing.assert_close(matrix.multiply(V, dtype), kernel(X, X) @ V, rtol=close, atol=close * n)
         torch.testing.assert_close(matrix.cross(new, V, dtype), kernel(new, X) @ V, rtol=close, atol=close * n)
+    torch.testing.assert_close(matrix.combine(new, new[:, 0]), kernel(X, new) @ new[:, 0], rtol=1e-12, atol=1e-12)
 
 
 @every_kernel

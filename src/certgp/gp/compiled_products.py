@@ -159,3 +159,19 @@ def multiply_cross(profile, single, points, P, V, out, block, begin, end):  # ty
                 for j in range(last - first):
                     total += Q[j] * others[j]
                 out[c, i] += total
+
+
+@_compile
+def combine_columns(profile, single, points, weights, P, out, block, begin, end):  # type: ignore[no-untyped-def]
+    """out (n,) = u(P, points) weights for the blocks ``begin`` to ``end`` of P (d, n), points (q, d), weights (q,)."""
+    number = P.dtype.type
+    n = P.shape[1]
+    Q, E = np.empty(block, P.dtype), np.empty(block, P.dtype)
+    for position in range(begin, end):
+        first = position * block
+        last = min(first + block, n)
+        for i in range(len(points)):
+            _row(profile, single, points[i], P, first, last, Q, E, number)
+            weight = weights[i]
+            for j in range(last - first):
+                out[first + j] += weight * Q[j]

@@ -47,6 +47,17 @@ class KernelMatrix:
         """k(X*, X) V (n, k) for X* (n, d), V (N, k)."""
         return self._cross_compiled(new, V, dtype) if self.is_compiled else self._cross(new, V, dtype)
 
+    def combine(self, new: Tensor, weights: Tensor) -> Tensor:
+        """k(X, X*) w (N,) for few rows X* (q, d), w (q,): all rows of the matrix, some columns that are not its own."""
+        if not self.is_compiled:
+            with torch.no_grad():
+                parts = [self.inputs[start : start + BLOCK] for start in range(0, self.n_rows, BLOCK)]
+                return torch.cat([self.kernel(part, new) @ weights for part in parts])
+        points, P = np.ascontiguousarray(self._scaled(new).numpy()), self._coordinates(torch.float64)
+        out, blocks = np.zeros(self.n_rows), -(-self.n_rows // COMPILED_BLOCK)
+        self._run("combine_columns", blocks, torch.float64, points, weights.numpy(), P, out, COMPILED_BLOCK)
+        return self._signal * torch.from_numpy(out)
+
     # -------------------- compiled
 
     def _multiply_compiled(self, V: Tensor, dtype: torch.dtype) -> Tensor:
@@ -56,7 +67,7 @@ class KernelMatrix:
         for turn in range(blocks):
             # the blocks i + j = turn (mod blocks): no block twice in a turn, every pair in one of them
             pairs = np.array([(i, j) for i in range(blocks) if i <= (j := (turn - i) % blocks)])
-            self._run("multiply_pairs", len(pairs), P, dtype, P, right, out, pairs, COMPILED_BLOCK)
+            self._run("multiply_pairs", len(pairs), dtype, P, right, out, pairs, COMPILED_BLOCK)
         return self._signal * torch.from_numpy(out).mT
 
     def _cross_compiled(self, new: Tensor, V: Tensor, dtype: torch.dtype) -> Tensor:
@@ -64,10 +75,10 @@ class KernelMatrix:
         right = _transposed(V, dtype)
         out = np.zeros((right.shape[0], len(points)))
         P = self._coordinates(dtype)
-        self._run("multiply_cross", len(points), P, dtype, points, P, right, out, COMPILED_BLOCK)
+        self._run("multiply_cross", len(points), dtype, points, P, right, out, COMPILED_BLOCK)
         return self._signal * torch.from_numpy(out).mT
 
-    def _run(self, name: str, n: int, P: NDArray[np.floating], dtype: torch.dtype, *arguments: object) -> None:
+    def _run(self, name: str, n: int, dtype: torch.dtype, *arguments: object) -> None:
         from certgp.gp import compiled_products
         from certgp.loops import run_over_rows
 
@@ -130,20 +141,21 @@ class KernelMatrix:
         """A bound on how far any entry of k(X*, X) / sf2, as float64 products compute it, may be from the exact one."""
         return float(self.column_rounding().max()) if self.n_rows else 0.0
 
-    def column_rounding(self) -> Tensor:
-        r"""The same for each column, (N,), at any X*.
+    def column_rounding(self, columns: Tensor | None = None) -> Tensor:
+        r"""The same for each column, (N,), at any X*; or for columns of other rows (q, d), as ``combine`` has them.
 
         Compiled loops: coordinates z = (x - centre) / l are rounded to 2 u |z|, a distance to 2 u (|z| + |z'|) +
         (d / 2 + 2) u r, and |k'| <= 1, r |k'| <= 1, |z'| <= |z| + r. What follows the distance costs at most 10 u, the
         exponential with its three units in the last place included. Other code takes every block about its own centre.
         """
+        columns = self.inputs if columns is None else columns
         if self.is_compiled:
-            sizes: Tensor = self._scaled(self.inputs).norm(dim=1)
+            sizes: Tensor = self._scaled(columns).norm(dim=1)
             d = self._centre.shape[0]
             found: Tensor = (4.0 * sizes + 0.5 * d + 14.0) * (UNIT_ROUNDOFF * (1.0 + 1e-6))
             return found
-        parts = [self.inputs[start : start + BLOCK] for start in range(0, self.n_rows, BLOCK)]
-        return torch.cat([torch.full((len(part),), self.kernel.rounding(part)).double() for part in parts])
+        parts = [columns[start : start + BLOCK] for start in range(0, len(columns), BLOCK)]
+        return torch.cat([torch.full((len(part),), self.kernel.rounding(part), dtype=torch.float64) for part in parts])
 
     def additions_per_entry(self) -> int:
         """Rounded additions behind one entry of a float64 product: inside a block, then over blocks."""

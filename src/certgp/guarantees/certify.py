@@ -19,7 +19,7 @@ from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.gp import ExactProcess, GaussianProcess, IterativeProcess, LocalProcess, LowRankProcess, Statistics
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.dominated import certify_dominated
-from certgp.guarantees.iterative import certify_exactly, certify_iterative
+from certgp.guarantees.iterative import certify_exactly, certify_iterative, with_local_law
 from certgp.guarantees.local_certificate import certify_local
 from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds, mean_error_factor
 from certgp.guarantees.prediction_bounds import (
@@ -110,7 +110,11 @@ def certify(
         if certificate is not None:
             return certificate
     if isinstance(process, IterativeProcess):
-        return certify_iterative(process, standardiser, X)
+        certificate = certify_iterative(process, standardiser, X)
+        if request.delta is None:
+            return certificate
+        local = certify_local(process.local, standardiser, None, request.delta, new_generator())
+        return with_local_law(certificate, local)
     if isinstance(process, LocalProcess):
         return certify_local(process, standardiser, X, request.delta, new_generator(), request.tol)
     if not isinstance(process, LowRankProcess):

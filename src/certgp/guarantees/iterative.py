@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from certgp.data import Standardiser
-from certgp.gp.conditionals import condition
+from certgp.gp.conditionals import Indices, condition
 from certgp.gp.conjugate_gradients import CostEstimate, ExactSolution, KernelSystem
 from certgp.gp.iterative import IterativeProcess, estimate_cost, solve_exactly
-from certgp.gp.kernel_products import KernelMatrix
 from certgp.gp.local import LocalProcess
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.pointwise import PredictionBounds
@@ -47,10 +46,28 @@ def certify_iterative(process: IterativeProcess, standardiser: Standardiser, X: 
         assumptions=(),
         notes=(
             "means are the exact GP's to the error stated; the divergence is that of the local law of the training "
-            "targets, whose log-determinant is bounded from below by the noise alone",
+            "targets, whose log-determinant is bounded from below by the noise alone: delta=0.05 brackets it",
         ),
     )
     return certificate if X is None else _add_rows(process, certificate, standardiser, X)
+
+
+def with_local_law(certificate: Certificate, local: Certificate) -> Certificate:
+    """What is known of the training rows through the certificate of the local law as well, with its confidence."""
+    evidence, other = certificate.log_evidence, local.log_evidence
+    assert evidence is not None
+    assert other is not None
+    return replace(
+        certificate,
+        kl=local.kl,
+        log_evidence=Interval(
+            max(evidence.lower, other.lower), max(evidence.lower, other.lower, min(evidence.upper, other.upper))
+        ),
+        theorem=f"{local.theorem}, {certificate.theorem}",
+        confidence=local.confidence,
+        evidence={**local.evidence, **certificate.evidence},
+        notes=local.notes,
+    )
 
 
 def certify_exactly(
@@ -108,34 +125,39 @@ def bound_predictions(process: IterativeProcess, X: Tensor) -> PredictionBounds:
     prior = kernel.diagonal(new)
     error = torch.tensor([solution.mean_error(float(each)) for each in prior], dtype=torch.float64)
     largest = math.sqrt(system.largest) * prior.sqrt()  # of the entries of k(x)
-    rounding = torch.tensor([system.mean_rounding(solution.weights, float(each)) for each in largest])
-    variances = [_bound_variance(process, new[i : i + 1], float(prior[i])) for i in range(len(new))]
+    of_means = [system.mean_rounding(solution.weights, each) for each in largest.tolist()]
+    rounding = torch.tensor(of_means, dtype=torch.float64)
+    most, near = prior.clamp_min(system.largest), process.local.nearest(new)
+    variances = [
+        _bound_variance(process, new[i : i + 1], near[i : i + 1, near[i] >= 0], float(prior[i]), float(most[i]))
+        for i in range(len(new))
+    ]
     lower, upper = (torch.tensor(ends, dtype=torch.float64) for ends in zip(*variances, strict=True))
     return PredictionBounds(process.means(X), error + rounding, lower, upper)
 
 
-def _bound_variance(process: IterativeProcess, point: Tensor, prior: float) -> tuple[float, float]:
+def _bound_variance(
+    process: IterativeProcess, point: Tensor, near: Indices, prior: float, largest: float
+) -> tuple[float, float]:
     r"""The exact latent variance at one row from both sides, through any weights c of near rows:
 
-    v = [k** - 2 k*'c + c'S c] - r'S^-1 r,   r = k* - S c,   0 <= r'S^-1 r <= |r|^2 / s2.
+    v = [k** - 2 k*'c + c'S c] - r'S^-1 r,   r = k* - S c,   0 <= r'S^-1 r <= |r|^2 / s2;
+    ``largest`` is at least every covariance that occurs.
     """
     inputs, s2, kernel = process.local.inputs, process.noise_variance, process.kernel
-    near = process.local.nearest(point)
-    near = near[:, near[0] >= 0]
     c = condition(kernel, point, inputs, process.y, near, s2, with_weights=True).weights
     assert c is not None
     chosen = inputs[torch.from_numpy(near[0])]
     columns = torch.from_numpy(np.concatenate([[1.0], -c[0]]))
-    few = KernelMatrix(kernel, torch.cat([point, chosen]))
-    r = few.cross(inputs, columns[:, None])[:, 0]
-    r[torch.from_numpy(near[0])] -= s2 * torch.from_numpy(c[0])
-    at_near, weights = kernel(chosen, point)[:, 0], torch.from_numpy(c[0])
+    few, weights, places = torch.cat([point, chosen]), torch.from_numpy(c[0]), torch.from_numpy(near[0])
+    r = process.matrix.combine(few, columns)
+    r[places] -= s2 * weights
     # k** - 2 k*'c + c'S c = k** - c'k* - c'r on the near rows
-    bracket = prior - float(weights @ at_near) - float(weights @ r[torch.from_numpy(near[0])])
-    largest = max(prior, float(kernel.diagonal(chosen).max()) if len(chosen) else prior)
-    each = largest * float(columns.abs() @ (few.column_rounding() + (few.additions_per_entry() + 8) * UNIT_ROUNDOFF))
+    bracket = prior - float(weights @ kernel(chosen, point)[:, 0]) - float(weights @ r[places])
+    sums = (len(few) + 8) * UNIT_ROUNDOFF
+    each = largest * float(columns.abs() @ (process.matrix.column_rounding(few) + sums))  # the rounding of each r_i
     each += 4.0 * UNIT_ROUNDOFF * s2 * float(weights.abs().max()) if len(chosen) else 0.0
-    slack = 4.0 * float(columns.abs().sum()) * each + 8.0 * UNIT_ROUNDOFF * prior
+    slack = float(columns.abs().sum()) * (4.0 * each + largest * kernel.rounding(point)) + 8.0 * UNIT_ROUNDOFF * prior
     left = (float(r.norm()) * (1.0 + 1e-12) + math.sqrt(len(r)) * each) ** 2 / s2
     return max(bracket - left - slack, 0.0), min(bracket + slack, prior * (1.0 + 4.0 * UNIT_ROUNDOFF))
 

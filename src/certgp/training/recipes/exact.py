@@ -22,6 +22,7 @@ from certgp.training.recipes.trainer import Fit, Trainer
 
 SOLVERS = (AUTOMATIC, "dense", "iterative")
 _SCAN_ROWS = 1_000
+_SUBSET_ITERATIONS = 40  # of an exact fit to some rows, beside near rows
 _DENSE_ROWS = 10_000  # up to which solver="auto" is dense: O(N^3) an iteration
 
 
@@ -43,7 +44,8 @@ class ExactTrainer(Trainer):
         if self._is_dense(source.n_rows):
             check_exact_memory(source.n_rows)
             return self._fit_densely(source)
-        quiet = ExactTrainer(replace(self.settings, callbacks=None, verbose=0), "dense")
+        few = min(self.settings.max_iter, _SUBSET_ITERATIONS)
+        quiet = ExactTrainer(replace(self.settings, callbacks=None, verbose=0, max_iter=few), "dense")
         return fit_iteratively(self.settings, source, self._tolerance, quiet.train)
 
     def _is_dense(self, n: int) -> bool:
