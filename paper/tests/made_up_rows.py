@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from certgp_paper.experiments.results import Result
@@ -94,34 +95,43 @@ def electric(part: float = 0.2) -> Rows:
     ]
 
 
-def answers(shift: float, half_width: float, **labels: Any) -> Rows:
-    """A model's answer to y = x on three points, off by a constant."""
+def point_sets(offsets: Sequence[float] = (-0.02, -0.01, 0.0, 0.01, 0.02), **labels: Any) -> Rows:
+    """A model on five point sets whose scores differ a little; numbers among the labels are scores."""
+    scores = {key: value for key, value in labels.items() if isinstance(value, float)}
+    others = {key: value for key, value in labels.items() if key not in scores}
+    exact = {"exact_rmse": 0.5, "exact_rmse_inputs": 0.25, "exact_width": 1.0}
+    counts = {"kind": "set", "draws": 20, "nearer": 16, "narrower": 18}
     return [
-        {"kind": "curve", "x": x, "truth": x, "mean": x + shift}
-        | {"lower": x + shift - half_width, "upper": x + shift + half_width}
-        | labels
-        for x in (-1.0, 0.0, 1.0)
+        counts | exact | others | {"seed": seed} | {key: value + offset for key, value in scores.items()}
+        for seed, offset in enumerate(offsets)
     ]
 
 
-def curves(fourier: float = 0.4, mercer_shift: float = 0.01, width: float = 0.5) -> Rows:
-    """Scores, answers and four draws of frequencies, which spread a little around the figure's error."""
-    figures = {"exact GP": 0.5, "Mercer GP, rank 34": 0.51, "Fourier GP, rank 68": fourier}
+def curves(fourier: float = 0.4, mercer: float = 0.03, width: float = 0.5, **options: Any) -> Rows:
+    """The paper's models beside those of certgp."""
     rows: Rows = [{"kind": "point", "x": 0.1, "truth": 1.0}]
-    rows += [{"kind": "scores", "model": m, "rmse": v, "rmse_inputs": v / 2} for m, v in figures.items()]
-    rows += answers(0.0, 0.5, model="exact GP") + answers(mercer_shift, 0.5, model="Mercer GP, rank 34")
-    errors = enumerate((fourier - 0.02, fourier - 0.01, fourier + 0.01, fourier + 0.02))
-    return rows + [{"kind": "draw", "draw": i, "rmse": error, "width": width + 0.01 * i} for i, error in errors]
+    for variant in ("paper", "certgp"):
+        labels = {"variant": variant, **options}
+        distances = {"distance_mean": mercer, "distance_lower": mercer, "distance_upper": mercer}
+        for variance in ("dtc", "lowrank") if variant == "paper" else ("dtc",):
+            rows += point_sets(features="Mercer", rank=34, variance=variance, rmse=0.5, **distances, **labels)
+        rows += point_sets(features="Fourier", rank=68, variance="lowrank", rmse=fourier, width=width, **labels)
+    return rows
 
 
-def ranks(error: float = 0.2, coverage: float = 0.95, last_shift: float = 0.01, last_half_width: float = 0.4) -> Rows:
-    pairs = [(4, 0.3), (24, error), (34, 0.1)]
-    mercer = [(4, 0.5, 0.9), (34, last_shift, last_half_width)]
-    rows = [
-        {"kind": "scores", "features": "Fourier", "rank": rank, "rmse_inputs": value, "coverage": coverage}
-        for rank, value in pairs
-    ]
-    return rows + [row for r, shift, half in mercer for row in answers(shift, half, features="Mercer", rank=r)]
+def ranks(
+    error: float = 0.2, coverage: float = 0.97, distance: float = 0.03, width: float = 0.8, low_rank: float = 1.5
+) -> Rows:
+    """Widths from 1.8 at rank 4, or ``low_rank`` with the lowrank variance, to ``width`` at rank 34."""
+    rows: Rows = []
+    for rank, far, widths in ((4, 0.5, (1.8, low_rank)), (34, distance, (width, width))):
+        for variance, value in zip(("dtc", "lowrank"), widths, strict=True):
+            labels = {"variant": "paper", "features": "Mercer", "rank": rank, "variance": variance}
+            rows += point_sets(distance_mean=far, width=value, **labels)
+    for rank, value in ((4, 0.3), (24, error), (34, 0.1)):
+        labels = {"variant": "paper", "features": "Fourier", "rank": rank, "variance": "lowrank"}
+        rows += point_sets(rmse_inputs=value, coverage=coverage, **labels)
+    return rows
 
 
 def everything() -> dict[str, Rows]:

@@ -69,17 +69,6 @@ def test_nothing_is_decided_without_rows():
             "0.030 from d = 1, rank 16 to d = 2, rank 64",
         ),
         ({"electric": made_up.electric(part=0.31)}, "DMGP and DFGP reach equal", "no part of the rows suffices"),
-        ({"curves": made_up.curves(mercer_shift=0.1)}, "MGP leads to", "mean 0.122, lower 0.122"),
-        (
-            {"curves": made_up.curves(fourier=0.6)},
-            "The mean of FGP",
-            "exact 0.500, FGP 0.600, difference +0.100 ± 0.009",
-        ),
-        ({"curves": made_up.curves(width=1.2)}, "FGP (r = 68) is more confident", "lower in 0 of 4 draws"),
-        ({"ranks": made_up.ranks(error=0.3)}, "FGP learns", "r = 24: 0.300"),
-        ({"ranks": made_up.ranks(coverage=0.5)}, "FGP performs well", "holds the function on 50% of the grid"),
-        ({"ranks": made_up.ranks(last_shift=0.4)}, "As r increases, the mean of MGP", "r = 34: 0.490"),
-        ({"ranks": made_up.ranks(last_half_width=1.0)}, "As r increases, the uncertainty", "r = 4: 1.80; r = 34: 2.00"),
     ],
 )
 def test_claims_flip_with_the_rows(changed, claim, evidence):
@@ -180,21 +169,6 @@ def test_figure_2_names_its_n():
     finding = verdicts(results(figure2=other + made_up.figure2()))[the("At equal rank, random features")]
     shown = "lower at 1 of 1 ranks (r = 4: 0.1 against 0.2)"
     assert finding.evidence == f"N = 500: {shown}; N = 100: {shown}"
-
-
-def test_draws_of_frequencies_that_disagree_decide_nothing():
-    finding = verdicts(results(curves=made_up.curves(fourier=0.5)))[the("The mean of FGP")]
-    assert finding.verdict == UNDECIDED
-    assert "lower in 2 of 4 draws" in finding.evidence
-    alone = [row for row in made_up.curves() if row["kind"] != "draw"]
-    assert verdicts(results(curves=alone))[the("The mean of FGP")].verdict == NOT_RUN
-
-
-def test_posterior_means_are_compared_with_each_other():
-    """A mean that is as far from the function as the exact one, on the other side, is not similar to it."""
-    rows = [row for row in made_up.curves() if row["kind"] != "curve"]
-    rows += made_up.answers(0.3, 0.5, model="exact GP") + made_up.answers(-0.3, 0.5, model="Mercer GP, rank 34")
-    assert verdicts(results(curves=rows))[the("MGP leads to")].verdict == FAILS
 
 
 def test_the_size_nearest_to_the_papers_choice_is_the_base():

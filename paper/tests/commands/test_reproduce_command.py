@@ -18,16 +18,19 @@ from certgp_paper.experiments.linear_table import TABLE_NLPD
 from certgp_paper.experiments.store import CellStore
 
 FIGURE1_RESULTS = ("kl_per_row", "a_priori_paper", "a_priori_sharp", "trace_paper", "trace_sharp", "reference")
-MODEL = {"rmse": 0.1, "rmse_inputs": 0.1, "coverage": 1.0, "seconds": 0.1}
+DISTANCES = dict.fromkeys(("distance_mean", "distance_lower", "distance_upper"), 0.0)
+MODEL = {"rmse": 0.1, "rmse_inputs": 0.1, "coverage": 1.0, "width": 0.1, "variance": "lowrank", "draw": 0, **DISTANCES}
 
 
 @pytest.fixture
 def finished_curves(tmp_path, monkeypatch):
-    """The curve's one cell, without the draws of frequencies."""
+    """One cell of the curve, the exact GP on the figure's points."""
     cell = CURVES.cells(False)[0]
     grid = [0.01 * i for i in range(100)]
     answer = {"mean": grid, "lower": [x - 1 for x in grid], "upper": [x + 1 for x in grid]}
-    values = {"x": [0.0], "y": [0.5], "grid": grid, "truth": grid, "models": [{"model": "exact GP", **MODEL, **answer}]}
+    exact = {"exact_rmse": 0.1, "exact_rmse_inputs": 0.1, "exact_width": 0.1}
+    values = {"x": [0.0], "y": [0.5], "grid": grid, "truth": grid, **exact}
+    values["answers"] = [{"model": "exact GP", **MODEL, **answer}]
     CellStore(tmp_path / "results").save(Finished(cell, values, 0.1))
     monkeypatch.setattr(reproduce, "experiment", lambda name: replace(CURVES, cells=lambda quick: [cell]))
 
@@ -36,9 +39,9 @@ def test_long_tables_are_cut_on_the_screen_and_whole_in_the_file(certgp, finishe
     outcome = certgp("reproduce", "curves", "--out", "results")  # everything is finished: nothing is computed
     assert outcome.code == 0
     assert "exact GP" in outcome.out
-    assert "and 101 more rows in curves.csv" in outcome.out
+    assert "and 102 more rows in curves.csv" in outcome.out
     with (tmp_path / "results" / "curves.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 102
+        assert len(list(csv.DictReader(file))) == 103
     assert (tmp_path / "results" / "curves.png").exists()
 
 

@@ -65,7 +65,6 @@ def test_what_is_left_out_is_named():
     assert "Either" not in text
     assert "DMGP above rank 512" in text
     assert "3droad has two splits, and rank 200 and 300 in our own variant only" in text
-    assert "Matern kernel with Fourier features at N = 2000 and 5000 in more than 3 dimensions" in text
     assert "all data sets but elevators and protein" in text
     assert "Not run yet: elevators, protein," in text
     assert "`certgp datasets fetch song buzz electric`" in text

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import mean
 
 from certgp_paper.experiments.comparison import Comparison
 from certgp_paper.experiments.deep_effort import budgets
 from certgp_paper.experiments.experiment import Row
 from certgp_paper.experiments.linear_rows import VARIANTS
 from certgp_paper.experiments.results import chosen_rows, linear_comparison, metric_comparison, number
+from certgp_paper.page.curve_notes import curve_note
 
 Cells = tuple[str, ...]
 
@@ -260,18 +260,6 @@ def _all_columns(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
     return markdown_table(columns, [[_shown(row.get(key)) for key in columns] for row in rows])
 
 
-def _draws(rows: Sequence[Row]) -> str:
-    """Over how many draws of frequencies the Fourier GP was looked at."""
-    errors = [error for row in chosen_rows(rows, kind="draw") if (error := number(row, "rmse")) is not None]
-    if not errors:
-        return ""
-    spread = f"{min(errors):.3f} to {max(errors):.3f}, mean {mean(errors):.3f}"
-    return (
-        f"Figure and table show one draw of the Fourier GP's frequencies; over {len(errors)} draws for the same points "
-        f"its rmse is {spread}."
-    )
-
-
 def _nlpd(row: Row) -> Comparison:
     return metric_comparison(row, "nlpd")
 
@@ -281,8 +269,8 @@ SECTIONS = (
     Section("figure2", "Figure 2: divergence against rank", _figure2),
     Section("table-nlpd", "Linear models: NLPD", _linear, linear_comparison, _variants),
     Section("table-rmse", "Linear models: RMSE", _linear, linear_comparison, _variants),
-    Section("curves", "A curve from 25 points", _scores, note=_draws),
-    Section("ranks", "The curve at growing rank", _scores),
+    Section("curves", "A curve from 25 points", _scores, note=curve_note),
+    Section("ranks", "The curve at growing rank", _scores, note=curve_note),
     Section("table-deep", "Deep models", _deep, _nlpd, _budgets),
     Section("sensitivity", "Deep models over embedding dimension and rank", _sensitivity, _nlpd),
     Section("electric", "Fewer training points", _electric),
