@@ -84,10 +84,31 @@ def test_figure1_shows_ranks_the_full_rank_and_what_certificates_promise():
     left, right = figure.axes
     assert left.get_yscale() == right.get_yscale() == "log"
     assert "full rank, N = 100" in legend(left)
-    assert "more than 2 N" in legend(left)
+    assert "Matérn 1/2, Fourier: more than 2 N" in legend(left)
     assert len(legend(right)) == 6
     lines = [line for line in right.lines if str(line.get_label()).startswith("lowest rank")]
     assert list(lines[0].get_ydata()) == [5, 6]
+
+
+def rate_rows():
+    kinds = [("gaussian", 1), ("gaussian", 2), ("matern32", 1), ("matern52", 1)]
+    ranks = {"theorem3": 4, "theorem3_sharp": 3}
+    return [
+        {"kernel": kernel, "method": "rates", "D": D, "rows": n, **ranks, "burt": None if n == 1000 else 7}
+        for kernel, D in kinds
+        for n in (100, 1000)
+    ]
+
+
+def test_figure1_compares_theorems_at_growing_n_where_these_rows_are():
+    figure = figure1.draw(rank_rows() + rate_rows())
+    labelled(figure)
+    assert len(figure.axes) == 4
+    for axes in figure.axes[2:]:
+        assert axes.get_xscale() == axes.get_yscale() == "log"
+        assert legend(axes) == ["Burt et al., k-DPP", "theorem 3, paper", "theorem 3, sharpened"]
+        assert [len(line.get_xdata()) for line in axes.lines] == [1, 2, 2] * 2  # unknown ranks are left out
+    assert len(figure1.draw(rate_rows()).axes) == 4
 
 
 def test_figure1_draws_the_largest_n_only():
