@@ -31,7 +31,7 @@ RANK_METHODS = ("sharp", "best", "paper", "expected")
 _LARGEST_RANK = 1 << 20
 _MATERN12_EIGENVALUES = 1 << 15
 _LARGEST_MATERN_RANK = 1 << 16  # in several dimensions
-_FEWEST_INDICES = 1 << 10  # so that the largest of few are not missed among those of low frequency
+_FEWEST_INDICES, _SPARE_INDICES = 1 << 9, 2  # the largest elements need not be those of lowest frequency
 _ROUNDING = 1e-12  # of 1 - (sum of eigenvalues), which cancels
 
 
@@ -165,7 +165,7 @@ def _matern_tail(degrees: float, ratios: Array) -> Callable[[int], float]:
     known: dict[int, Array] = {}
 
     def tail(rank: int) -> float:
-        size = max(1 << (rank - 1).bit_length(), _FEWEST_INDICES)
+        size = _SPARE_INDICES * max(1 << (rank - 1).bit_length(), _FEWEST_INDICES)
         if size not in known:
             known[size] = tail_bounds(int(degrees), ratios, size)
         return float(known[size][rank])

@@ -31,7 +31,7 @@ _PANELS = 26  # dyadic intervals of distances, the first one (0, 2^-26)
 _MOST_WAVES = 1 << 11  # of one column
 _LEAST_RATIO = 1e-9
 _CHUNK = 1 << 12
-_ROUNDING = 1e-14  # of one <e_a, T e_a>: sums of positive terms of at most one in all
+_ROUNDING = 1e-13  # of one A_n(v): a sum of some thousand terms whose magnitudes add up to at most two
 
 
 def diagonal_elements(degrees: int, ratios: Array, count: int) -> Array:
@@ -62,7 +62,7 @@ def tail_bounds(degrees: int, ratios: Array, count: int) -> Array:
     """Upper bounds (count + 1,) on the relative eigenvalue tail beyond r = 0, .., count eigenfunctions."""
     found = diagonal_elements(degrees, ratios, count)
     kept = np.cumsum(np.concatenate([[0.0], found, np.zeros(count - len(found))]))
-    return np.clip(1.0 - kept + _ROUNDING * np.arange(1, count + 2), 0.0, 1.0)
+    return np.clip(1.0 - kept + len(ratios) * _ROUNDING * np.arange(1, count + 2), 0.0, 1.0)
 
 
 def lowest_frequencies(ratios: Array, count: int) -> NDArray[np.int64]:

@@ -54,7 +54,8 @@ def _row(cells: list[Finished]) -> Row:
 
 SENSITIVITY = Experiment(
     "sensitivity",
-    "DMGP and DFGP over embedding dimension and rank: NLPD and training time",
+    "DMGP (low-rank variance, unlike DMGP of the variant certgp in the deep table, which has the DTC variance) and DFGP "
+    "over embedding dimension and rank: NLPD and training time",
     _cells,
     compute,
     _rows,
