@@ -57,7 +57,7 @@ def _lower_rank(first: tuple[str, str], second: tuple[str, str]) -> Callable[[Re
 def _point_sets(pairs: Sequence[tuple[Row, Row]]) -> int:
     """How many point sets every dimension has at least."""
     dimensions = {a.get("D") for a, _ in pairs}
-    return min(sum(a.get("D") == D for a, _ in pairs) for D in dimensions)
+    return min(len([a for a, _ in pairs if a.get("D") == D]) for D in dimensions)
 
 
 def _by_n(pairs: Sequence[tuple[Row, Row]]) -> dict[int, list[tuple[Row, Row]]]:

@@ -6,11 +6,12 @@ have a better dependence on N" for the Matern kernel] With Lambda(r) the eigenva
     Theorem 3           N (Lambda(r) + sqrt(Lambda(r) / (N delta))) / (2 s2) <= KL, and sharpened (``mercer_rank``)
     Burt et al. (2019)  (r + 1) N Lambda(r) / (delta s2) <= KL for r inducing points drawn by a k-DPP
 
-The second one follows in three steps. A k-DPP of r training inputs has E Tr(K - Q) <= (r + 1) sum_{i > r} of the
-eigenvalues of K [Belabbas, Wolfe 2009], whose mean over inputs is at most N Lambda(r) [Shawe-Taylor et al. 2005]; for y
-of the prior, E_y KL <= Tr(K - Q) / s2 [Burt et al. 2019, Lemma 2]; then Markov. The two bound different divergences:
-that of the prior on the data, and that of the variational posterior. The factor r + 1 costs an order in N for Matern
-kernels, N^(1 / (2 nu - 1)) instead of N^(1 / (2 nu)) in one dimension, and for Matern 1/2 everything.
+The second one follows in three steps, with Q the Nystrom matrix of r training inputs and t = Tr(K - Q) / s2. For y of
+the prior the variational posterior has E_y KL = E_y [log p(y) - ELBO] = KL(N(0, K + s2 I), N(0, Q + s2 I)) + t / 2 <= t
+(theorem K1). A k-DPP of r inputs has E Tr(K - Q) <= (r + 1) sum_{i > r} of the eigenvalues of K [Belabbas, Wolfe 2009],
+whose mean over inputs is at most N Lambda(r) [Shawe-Taylor et al. 2005]. Then Markov. The two theorems bound different
+divergences: that of the prior on the data, and that of the variational posterior. The factor r + 1 costs an order in N
+for Matern kernels, N^(1 / (2 nu - 1)) instead of N^(1 / (2 nu)) in one dimension, and for Matern 1/2 everything.
 
 Gaussian kernels have normal inputs, Matern kernels uniform ones; scales and noise are those of figure 1.
 """
@@ -59,7 +60,8 @@ def promised_ranks(kernel: str, dimension: int) -> dict[str, list[int | None]]:
 def _tails(kernel: str, dimension: int) -> Array:
     """Lambda(r), or a bound from above, for r = 1, .., 1,000."""
     if kernel == GAUSSIAN:
-        scales = {"length_scale": LENGTH_SCALE, "input_scale": [INPUT_SCALE] * dimension}
-        return np.array([mercer_tail(rank=rank, **scales) for rank in range(1, _LARGEST_RANK + 1)])
+        spread = [INPUT_SCALE] * dimension
+        ranks = range(1, _LARGEST_RANK + 1)
+        return np.array([mercer_tail(length_scale=LENGTH_SCALE, input_scale=spread, rank=rank) for rank in ranks])
     values = ritz_eigenvalues(kernel_from_name(kernel)(LENGTH_SCALE), math.sqrt(3.0) * INPUT_SCALE)
     return np.maximum(1.0 - np.cumsum(values[:_LARGEST_RANK]), 0.0) + _ROUNDING
