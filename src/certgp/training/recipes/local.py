@@ -1,0 +1,253 @@
+"""How a local GP is trained: rounds of fresh rows given their neighbours, then the noise on many rows."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from certgp.checks import check_choice, check_count
+from certgp.data import Chunk, RowSource, target_is_constant
+from certgp.errors import ConvergenceWarning, InvalidInputError, warn_user
+from certgp.gp.conditionals import is_radial
+from certgp.gp.local import LocalProcess
+from certgp.kernels import Kernel
+from certgp.training.full_batch.lbfgs import minimise
+from certgp.training.full_batch.trials import Trial
+from certgp.training.history import History, OptimisationResult
+from certgp.training.local import (
+    LinearMetric,
+    LocalObjective,
+    Metric,
+    ScaledMetric,
+    TargetRows,
+    fit_noise,
+    pick_targets,
+    row_losses,
+)
+from certgp.training.recipes.settings import AUTOMATIC, Settings, Start
+from certgp.training.recipes.trainer import Fit, Trainer
+
+METRICS = ("auto", "ard", "linear")
+KERNELS = ("matern12", "matern32", "matern52")  # what kernel="auto" chooses from
+_ROUND_ROWS, _ROUND_ITERATIONS, _ROUNDS, _TRIAL_ROUNDS = 2_000, 15, 4, 2
+_MAP_ROWS, _MAP_ITERATIONS, _MAP_ROUNDS, _MAP_COLUMNS = 10_000, 10, 4, 20
+_NOISE_ROWS = 8_000
+_DEFAULT_KERNEL, _FEWEST_ITERATIONS_TO_CHOOSE = "matern32", 120
+_JUDGES, _JUDGE_SHARE, _FEWEST_ROWS_TO_JUDGE = 3_000, 0.1, 500
+_GAIN = 0.01  # nats per row of fresh rows, below which another round is not worth it
+_STANDARD_ERRORS = 2.0  # by which held-out rows must prefer a learned map
+
+
+@dataclass(frozen=True)
+class LocalRecipe:
+    """How many neighbours, and what is learned of the metric; making one refuses what cannot work."""
+
+    neighbours: int
+    train_neighbours: int
+    metric: str
+
+    def __post_init__(self) -> None:
+        check_count("neighbours", self.neighbours)
+        check_count("train_neighbours", self.train_neighbours)
+        check_choice("metric", self.metric, METRICS)
+
+
+@dataclass(eq=False)
+class _Progress:
+    """What the rounds so far have done."""
+
+    started: float
+    history: History = field(default_factory=History)
+    trials: list[Trial] = field(default_factory=list)
+    gain: float = math.inf  # of the last round, on rows that it had not seen
+    stopped: bool = False
+
+
+class LocalTrainer(Trainer):
+    """Length-scales by the likelihood of some rows given their neighbours, a linear map where held-out rows want it."""
+
+    def __init__(self, recipe: LocalRecipe, settings: Settings) -> None:
+        super().__init__(settings)
+        self._recipe = recipe
+        for kernel in self._kernels():
+            given = replace(settings, kernel=kernel).kernel_object()
+            if recipe.metric == "linear" and not _takes_a_map(given):
+                raise InvalidInputError(
+                    "metric='linear' needs a kernel that depends on one distance over all columns, such as 'matern32'; "
+                    f"the {given.name} kernel does not. Use metric='ard'"
+                )
+
+    def fit(self, source: RowSource, rank: int) -> Fit:
+        return self.fit_at(source, source.n_rows)
+
+    def fit_at(self, source: RowSource, rank: int) -> Fit:
+        rng = self.settings.new_generator()
+        order = rng.permutation(source.n_rows)
+        read, starts = source.take(slice(None)), self._starts(source.n_columns)
+        if not self.settings.optimize or target_is_constant(source):
+            return Fit(self._process(_scaled(starts[0], source.n_columns), read, order), OptimisationResult.none())
+        progress = _Progress(time.perf_counter())
+        rows = Chunk(read.X.double(), read.y.double())
+        metric = _Training(self._recipe, self.settings, rows, rng, progress).run(starts)
+        outcome = _outcome(progress, self.settings.max_iter)
+        if not outcome.converged and not outcome.stopped:
+            warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
+        return Fit(self._process(metric, read, order), outcome, tuple(progress.trials))
+
+    def _kernels(self) -> tuple[str | Kernel, ...]:
+        """The kernels to choose from."""
+        if self.settings.kernel != AUTOMATIC:
+            return (self.settings.kernel,)
+        can_choose = self.settings.optimize and self.settings.max_iter >= _FEWEST_ITERATIONS_TO_CHOOSE
+        return KERNELS if can_choose else (_DEFAULT_KERNEL,)
+
+    def _starts(self, dimension: int) -> list[Start]:
+        """The kernels at their starting values."""
+        return [replace(self.settings, kernel=each).start(math.sqrt(dimension)) for each in self._kernels()]
+
+    def _process(self, metric: Metric, rows: Chunk, order: NDArray[np.int64]) -> LocalProcess:
+        """The local process of all rows, in a random order."""
+        pick = torch.from_numpy(order)
+        transform, kernel = metric.result()
+        noise = metric.signal * metric.ratio
+        X, y = rows.X.double()[pick], rows.y.double()[pick]
+        return LocalProcess(transform, kernel, X, y, noise, self._recipe.neighbours, self._recipe.train_neighbours)
+
+
+def _scaled(start: Start, dimension: int) -> ScaledMetric:
+    return ScaledMetric(start.kernel, dimension, start.noise_variance / float(start.kernel.signal_variance))
+
+
+def _takes_a_map(kernel: Kernel) -> bool:
+    return is_radial(kernel) and kernel.columns is None
+
+
+def _outcome(progress: _Progress, max_iter: int) -> OptimisationResult:
+    history = progress.history
+    value = history[-1].value if len(history) else float("nan")
+    used_up = len(history) >= max_iter and progress.gain > _GAIN
+    converged = not (used_up or progress.stopped)
+    reason = f"all rounds are done; the last improved its fresh rows by {max(progress.gain, 0.0):.2g} nats per row"
+    if progress.stopped:
+        reason = "a callback stopped the fit"
+    elif used_up:
+        reason = f"max_iter={max_iter} iterations were used up; raise max_iter for a better fit"
+    return OptimisationResult(np.zeros(0), value, len(history), converged, reason, progress.stopped, history)
+
+
+@dataclass(eq=False)
+class _Training:
+    """One fit on rows in memory."""
+
+    recipe: LocalRecipe
+    settings: Settings
+    rows: Chunk
+    rng: np.random.Generator
+    progress: _Progress
+
+    def __post_init__(self) -> None:
+        n = len(self.rows.y)
+        shuffled = self.rng.permutation(n)
+        count = min(_JUDGES, round(_JUDGE_SHARE * n)) if n >= _FEWEST_ROWS_TO_JUDGE else 0
+        # with few rows all of them judge: their own targets never enter their predictions
+        self.judges = np.sort(shuffled[:count]) if count else np.arange(n)
+        self.pool = np.sort(shuffled[count:])
+        self.has_judges = count > 0
+
+    def run(self, starts: list[Start]) -> Metric:
+        """The metric and the variances that these rows want."""
+        metric = self._choose_kernel(starts)
+        self._rounds(metric, _ROUNDS - _TRIAL_ROUNDS, _ROUND_ROWS, _ROUND_ITERATIONS)
+        self._fit_noise(metric)
+        if self.recipe.metric == "ard" or self.progress.stopped or not _takes_a_map(metric.kernel):
+            return metric
+        if self.recipe.metric == "auto" and (not self.has_judges or self.rows.X.shape[1] < 2):
+            return metric
+        return self._learn_map(metric)
+
+    def _choose_kernel(self, starts: list[Start]) -> Metric:
+        """Two rounds of each kernel on the same rows; the one that held-out rows prefer goes on.
+
+        From the roughest kernel on, until the next smoother one is worse.
+        """
+        best, least = None, math.inf
+        seed = int(self.rng.integers(2**31))
+        for start in starts:
+            began = time.perf_counter()
+            metric = _scaled(start, self.rows.X.shape[1])
+            self.rng = np.random.default_rng(seed)
+            value = self._rounds(metric, _TRIAL_ROUNDS, _ROUND_ROWS, _ROUND_ITERATIONS)
+            if len(starts) > 1:
+                self._fit_noise(metric)
+            loss = self._judge(metric).mean() if len(starts) > 1 else value
+            if len(starts) > 1:
+                self.progress.trials.append(Trial(start.kernel.name, value, float(loss), time.perf_counter() - began))
+            if best is not None and (loss >= least or self.progress.stopped):
+                break
+            best, least = metric, float(loss)
+        assert best is not None
+        return best
+
+    def _rounds(self, metric: Metric, rounds: int, rows: int, iterations: int) -> float:
+        """Optimise on fresh rows and their neighbours in the metric of the moment, again and again."""
+        value = math.nan
+        for _ in range(rounds):
+            history = self.progress.history
+            left = self.settings.max_iter - len(history)
+            if self.progress.stopped or left == 0:
+                break
+            objective = LocalObjective(metric, self._fresh(metric, rows))
+            before, _ = objective.evaluate(objective.start())
+            outcome = minimise(
+                objective,
+                max_iter=min(iterations, left),
+                rank=len(self.rows.y),
+                callbacks=self.settings.observers,
+                started=self.progress.started,
+                offset=len(history),
+            )
+            value = outcome.value
+            self.progress.history = history + outcome.history
+            self.progress.stopped = outcome.stopped
+            self.progress.gain = before - value
+        return value
+
+    def _fresh(self, metric: Metric, rows: int) -> TargetRows:
+        """Rows that are drawn anew, none of them a judge, with their neighbours."""
+        targets = np.sort(self.rng.choice(self.pool, min(rows, len(self.pool)), replace=False))
+        return pick_targets(metric, self.rows, targets, self.recipe.train_neighbours)
+
+    def _fit_noise(self, metric: Metric) -> None:
+        fit_noise(metric, self._fresh(metric, _NOISE_ROWS))
+
+    def _judge(self, metric: Metric) -> NDArray[np.float64]:
+        """The loss of every judge given its neighbours."""
+        return row_losses(metric, pick_targets(metric, self.rows, self.judges, self.recipe.train_neighbours))
+
+    def _learn_map(self, scaled: Metric) -> Metric:
+        """A linear map from the length-scales on, as long as held-out rows gain; without a gain the scales stay."""
+        began, before = time.perf_counter(), self._judge(scaled)
+        kernel = scaled.result()[1]
+        columns = min(_MAP_COLUMNS, self.rows.X.shape[1])
+        metric = LinearMetric(kernel, kernel.values["length_scale"], columns, scaled.ratio)
+        best, losses = metric.snapshot(), before
+        for _ in range(_MAP_ROUNDS):
+            value = self._rounds(metric, 1, _MAP_ROWS, _MAP_ITERATIONS)
+            now = self._judge(metric)
+            if now.mean() < losses.mean():
+                best, losses = metric.snapshot(), now
+            if self.progress.stopped:
+                break
+        metric.load_state_dict(best)
+        self._fit_noise(metric)
+        after = self._judge(metric)
+        self.progress.trials.append(Trial("ard", float("nan"), float(before.mean()), 0.0))
+        self.progress.trials.append(Trial("linear", value, float(after.mean()), time.perf_counter() - began))
+        gain = before - after
+        needed = _STANDARD_ERRORS * float(gain.std(ddof=1)) / math.sqrt(len(gain))
+        return metric if self.recipe.metric == "linear" or gain.mean() > needed else scaled
