@@ -108,7 +108,8 @@ def compute_cell(settings: Settings) -> Values:
 def _train_estimator(settings: Settings, rows: Split, **options: str) -> _Trained:
     budget = {"max_iter": _QUICK_ITERATIONS} if _is_quick(settings) else {}
     estimator = _ESTIMATORS[str(settings["method"])]
-    model = estimator(rank=settings["rank"], random_state=settings["split"], **budget, **options).fit(rows.X, rows.y)
+    seed = settings.get("seed", settings["split"])
+    model = estimator(rank=settings["rank"], random_state=seed, **budget, **options).fit(rows.X, rows.y)
 
     def predict(X: Array) -> tuple[Array, Array]:
         mean, std = model.predict(X, return_std=True)
