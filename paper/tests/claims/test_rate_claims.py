@@ -53,10 +53,10 @@ def test_empty_promises_are_not_counted():
 )
 def test_the_comparison_with_burt_is_by_ratio_and_by_exponent(ours, burt, verdict):
     rows = [row for row in made_up.figure1() if row["method"] != "rates"] + made_up.rates(ours, burt)
-    found = judge("Theorem 3 asks for ranks similar", figure1=rows)
+    found = judge("Theorem 3's ranks are like", figure1=rows)
     assert found.verdict == verdict
     if burt == (5, 20):
         assert "Gaussian, D = 1, N = 1,600: rank 4 against 5" in found.evidence
         assert "against N^0.50" in found.evidence
     only = [row for row in made_up.figure1() if row["method"] != "rates"]
-    assert judge("Theorem 3 asks for ranks similar", figure1=only).verdict == NOT_RUN
+    assert judge("Theorem 3's ranks are like", figure1=only).verdict == NOT_RUN

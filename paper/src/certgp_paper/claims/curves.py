@@ -35,7 +35,7 @@ _VARIANCES = {DTC: "DTC", LOW_RANK: "low-rank"}
 _FIGURE_SET = 0
 
 Judge = Callable[[Results], Finding]
-Verdict = tuple[str, str]  # and the numbers
+Verdict = tuple[str, str, str]  # the verdict, the numbers, and how sure it is in a few words
 
 
 def _sets(results: Results, name: str, **conditions: object) -> list[Row]:
@@ -60,7 +60,7 @@ def _judged(name: str, one: Callable[[Results, str], Verdict | None]) -> Judge:
         if found is None:
             return not_run(name)
         beside = "" if own is None else f". With certgp's models: {own[0]}; {own[1]}"
-        return Finding(found[0], found[1] + beside)
+        return Finding(found[0], found[1] + beside, found[2])
 
     return judge
 
@@ -80,7 +80,8 @@ def _mercer_like_exact(results: Results, variant: str) -> Verdict | None:
         shown = f"{found.mean + _SIMILAR:.3f} ± {found.half_width:.3f}"
         texts.append(f"{word} variance {shown} over {len(sample)} point sets")
     text = "largest RMS difference of mean and band from the exact GP's, in standard deviations of the exact mean: "
-    return all_negative(list(samples.values())), text + "; ".join(texts)
+    brief = f"differs by {max(mean(sample) for sample in samples.values()) + _SIMILAR:.3f} standard deviations"
+    return all_negative(list(samples.values())), text + "; ".join(texts), f"{brief}, {len(sample)} point sets"
 
 
 def _fourier_is_lower(metric: str, count: str, word: str) -> Callable[[Results, str], Verdict | None]:
@@ -101,7 +102,8 @@ def _fourier_is_lower(metric: str, count: str, word: str) -> Callable[[Results, 
         if own:
             pair = f"{number(own[0], metric):.3f} against {number(own[0], exact):.3f}"
             text += f", on the figure's points in {own[0][count]} of {own[0]['draws']} ({pair})"
-        return all_negative([sample]), text
+        brief = f"difference {sample_mean(sample).text()}, {len(rows)} point sets; lower in {wins} of {draws} fits"
+        return all_negative([sample]), text, brief
 
     return judge
 
@@ -130,6 +132,7 @@ def _mercer_approaches_exact(results: Results, variant: str) -> Verdict | None:
     return (
         all_negative(samples),
         f"{text}{len(largest)} point sets: {shown} ({change} of {_SIMILAR:g})",
+        f"distance {mean(least):.3f} at rank {min(distances)}, {mean(largest):.3f} at {max(distances)}",
     )
 
 
@@ -140,8 +143,10 @@ def _mercer_narrows(results: Results, variant: str, variance: str) -> Verdict | 
     least, largest = widths[min(widths)], widths[max(widths)]
     change = [b - a for a, b in zip(least, largest, strict=True)]
     shown = "; ".join(f"r = {rank}: {mean(values):.2f}" for rank, values in widths.items())
-    text = f"mean width of the band: {shown}; change {sample_mean(change).text(2)}"
-    return all_negative([change]), f"{text}, narrower in {sum(c < 0.0 for c in change)} of {len(change)} point sets"
+    brief = (
+        f"change {sample_mean(change).text(2)}, narrower in {sum(c < 0.0 for c in change)} of {len(change)} point sets"
+    )
+    return all_negative([change]), f"mean width of the band: {shown}; {brief}", brief
 
 
 def _uncertainty_decreases(variance: str) -> Judge:
@@ -158,7 +163,8 @@ def _uncertainty_decreases(variance: str) -> Judge:
                 f". The verdict depends on the variance: with the {_VARIANCES[other]} variance the claim {beside[0]}"
             )
         own = _mercer_narrows(results, OWN, variance)
-        return Finding(found[0], text + ("" if own is None else f". With certgp's model: {own[0]}; {own[1]}"))
+        text += "" if own is None else f". With certgp's model: {own[0]}; {own[1]}"
+        return Finding(found[0], text, f"{found[2]}{'; depends on the variance' if depends else ''}")
 
     return judge
 
@@ -178,7 +184,10 @@ def _well_at_rank_4(results: Results, variant: str) -> Verdict | None:
         f"standard deviation {0.5 * _SPREAD:.3f}; the 95 % band holds the function on {mean(coverage):.0%} ± "
         f"{sample_mean(coverage, 2).half_width:.0%} of the grid ({_counts(rows)})"
     )
-    return all_negative(samples), text
+    brief = (
+        f"RMSE {mean(errors):.3f}, the 95 % band holds f on {mean(coverage):.0%} of the grid, {len(rows)} point sets"
+    )
+    return all_negative(samples), text, brief
 
 
 def _accurate_from_24(results: Results, variant: str) -> Verdict | None:
@@ -193,7 +202,8 @@ def _accurate_from_24(results: Results, variant: str) -> Verdict | None:
         own, exact = mean(_values(rows, "rmse_inputs")), mean(_values(rows, "exact_rmse_inputs"))
         gap = sample_mean(samples[-1], len(ranks)).text()
         texts.append(f"r = {rank}: {own:.3f}, exact {exact:.3f}, above {1 + _SIMILAR:.0%} of it by {gap}")
-    return all_negative(samples), f"RMSE where the data are: {'; '.join(texts)} ({_counts(rows)})"
+    brief = f"at rank {ranks[0]} {sample_mean(samples[0], len(ranks)).text()} above the limit, {len(rows)} point sets"
+    return all_negative(samples), f"RMSE where the data are: {'; '.join(texts)} ({_counts(rows)})", brief
 
 
 def _counts(rows: Sequence[Row]) -> str:
