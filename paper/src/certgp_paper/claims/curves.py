@@ -157,14 +157,14 @@ def _uncertainty_decreases(variance: str) -> Judge:
         found, beside = _mercer_narrows(results, PAPER, variance), _mercer_narrows(results, PAPER, other)
         if found is None:
             return not_run("ranks")
-        text = found[1]
-        if beside is not None and beside[0] != found[0]:
+        verdict, text, brief = found
+        if beside is not None and beside[0] != verdict:
             text += (
                 f". The verdict depends on the variance: with the {_VARIANCES[other]} variance the claim {beside[0]}"
             )
+            brief += "; depends on the variance"
         own = _mercer_narrows(results, OWN, variance)
-        text += "" if own is None else f". With certgp's model: {own[0]}; {own[1]}"
-        return Finding(found[0], text, f"{found[2]}{'; depends on the variance' if depends else ''}")
+        return Finding(verdict, text + ("" if own is None else f". With certgp's model: {own[0]}; {own[1]}"), brief)
 
     return judge
 

@@ -247,7 +247,7 @@ CLAIMS = (
         _promised_ranks_suffice,
     ),
     Claim(
-        "Theorem 3's ranks are like Burt et al.'s for the Gaussian kernel, and grow more slowly with N for Matern kernels",
+        "Theorem 3's ranks are like Burt et al.'s for the Gaussian kernel, and grow more slowly with N for Matern ones",
         "Related work",
         "figure1",
         f"at the largest N within a factor of {_SIMILAR:g} (Gaussian); a smaller exponent of N (Matern); KL at most 1, "
