@@ -17,7 +17,15 @@ from certgp_paper.experiments.figure1 import FIGURE1
 from certgp_paper.experiments.linear_table import TABLE_NLPD
 from certgp_paper.experiments.store import CellStore
 
-FIGURE1_RESULTS = ("kl_per_row", "a_priori_paper", "a_priori_sharp", "trace_paper", "trace_sharp", "reference")
+FIGURE1_RESULTS = (
+    "kl_per_row",
+    "expected_rank",
+    "a_priori_paper",
+    "a_priori_sharp",
+    "trace_paper",
+    "trace_sharp",
+    "reference",
+)
 DISTANCES = dict.fromkeys(("distance_mean", "distance_lower", "distance_upper"), 0.0)
 MODEL = {"rmse": 0.1, "rmse_inputs": 0.1, "coverage": 1.0, "width": 0.1, "variance": "lowrank", "draw": 0, **DISTANCES}
 
@@ -86,7 +94,7 @@ def test_show_honours_only(certgp, tmp_path):
     for cell in FIGURE1.cells(True)[:2]:
         store.save(Finished(cell, dict.fromkeys(("rank", *FIGURE1_RESULTS)), 0.1))
     everything = certgp("reproduce", "figure1", "--quick", "--show", "--out", "results")
-    assert "(2 of 12 cells finished)" in everything.out
+    assert "(2 of 16 cells finished)" in everything.out
     some = certgp("reproduce", "figure1", "--quick", "--show", "--only", "D=1", "method=mercer", "--out", "results")
     assert "(1 of 1 cells finished)" in some.out
 
