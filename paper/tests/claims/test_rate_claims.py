@@ -31,6 +31,17 @@ def test_a_larger_n_with_few_point_sets_is_named_and_not_judged():
     assert "N = 900: lower in 0 of 1 runs, equal in 1" in found.evidence
 
 
+def test_ranks_are_judged_by_the_mean_of_their_ratio_and_in_every_dimension():
+    rows = [row for row in made_up.figure1() if row["method"] in ("mercer", "fourier") and row["kernel"] == "gaussian"]
+    equal = [row | {"rank": 2, "D": 2} for row in rows]
+    assert judge("Mercer approximations need", figure1=rows + equal).verdict == HOLDS
+    worse = [row | {"rank": 3 if row["method"] == "mercer" else 2, "D": 2} for row in rows]
+    assert judge("Mercer approximations need", figure1=rows + worse).verdict == UNDECIDED
+    assert judge("Mercer approximations need", figure1=equal).verdict == UNDECIDED
+    noisy = [row | ({"rank": (1, 9, 1, 9, 2)[row["seed"]]} if row["method"] == "fourier" else {}) for row in rows]
+    assert judge("Mercer approximations need", figure1=noisy).verdict == UNDECIDED
+
+
 def test_one_rank_that_is_worse_fails_on_any_number_of_point_sets():
     rows = [row | ({"kl": 0.5} if row["method"] == "mercer" and row["seed"] == 3 else {}) for row in made_up.figure2()]
     assert judge("At equal rank, random features", figure2=rows).verdict == FAILS

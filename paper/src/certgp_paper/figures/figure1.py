@@ -35,7 +35,7 @@ _THEOREMS = {
     "theorem3_sharp": ("theorem 3, sharpened", SKY, ":", "^"),
 }
 _FILLED = {("gaussian", 1): "none", ("gaussian", 2): "full", ("matern52", 1): "none", ("matern32", 1): "full"}
-_RATE_TITLES = {"gaussian": "Gaussian (open: D = 1, full: 2)", "matern": "Matérn, D = 1 (open: 5/2, full: 3/2)"}
+_RATE_TITLES = {"gaussian": "Gaussian (open: D = 1, full: 2)", "matern": "Matérn (open: 5/2, full: 3/2)"}
 
 
 def draw(rows: Sequence[Row]) -> Figure:
