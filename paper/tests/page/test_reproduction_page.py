@@ -258,3 +258,18 @@ def test_all_pages_are_in_the_navigation():
     text = (ROOT / "mkdocs.yml").read_text()
     assert yaml.safe_load(text)["nav"]
     assert all(f" {path}\n" in text for path in pages({}, {}))
+
+
+def test_the_page_of_figure_1_has_the_comparison_with_burt():
+    text = behind("figure1", results())
+    assert "| kernel | dimensions | rows N | theorem 3, paper | theorem 3, sharpened | Burt et al., k-DPP |" in text
+    assert "| matern32 | 1 | 1600 | 8 | 8 | 20 |" in text
+    assert "| rates |" not in text  # one table for each kind of row
+
+
+def test_the_curves_say_that_bands_depend_on_the_variance():
+    scores = {"kind": "scores", "model": "MGP, r = 34, DTC variance", "point_sets": 10, "draws": 20, "rmse": 0.4}
+    text = front(results(curves=[scores | {"width": 1.0, "coverage": 0.9, "distance_mean": 0.01}]))
+    assert "Figures are means over 10 point sets" in text
+    assert "What is said of bands depends on this choice" in text
+    assert "| MGP, r = 34, DTC variance | 0.400 | 1.000 | 0.900 | 0.010 |" in text

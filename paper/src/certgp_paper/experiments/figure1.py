@@ -241,8 +241,8 @@ def _rate_rows(cell: Finished) -> list[Row]:
 
 FIGURE1 = Experiment(
     "figure1",
-    "Figure 1: lowest rank with KL <= N / 100 against the dimension, the ranks that certificates promise, and the "
-    "theorem's rank against N beside that of Burt et al.",
+    "Figure 1: lowest rank with KL <= N / 100 against the dimension, the ranks that certificates promise, and ranks "
+    "against N by the paper's theorem and by that of Burt et al. (2019)",
     _cells,
     _compute,
     _rows,
