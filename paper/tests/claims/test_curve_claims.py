@@ -69,6 +69,13 @@ def test_point_sets_that_disagree_and_few_point_sets_decide_nothing():
     assert judge(f"{BAND} (DTC", ranks=[row for row in made_up.ranks() if row["rank"] == 4]).verdict == NOT_RUN
 
 
+def test_r_may_also_be_read_as_frequencies():
+    accurate = made_up.point_sets(rmse_inputs=0.1, variant="paper", features="Fourier", rank=48, variance="lowrank")
+    found = judge("FGP learns", ranks=made_up.ranks(error=0.4) + accurate)
+    assert found.verdict == FAILS
+    assert "With r read as frequencies, of rank 2 r: holds; RMSE where the data are: r = 48: 0.100" in found.evidence
+
+
 def test_the_figures_own_points_are_named():
     assert "on the figure's points in 16 of 20 (0.380 against 0.500)" in judge("The mean of FGP").evidence
 

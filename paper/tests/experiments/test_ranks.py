@@ -81,4 +81,6 @@ def test_the_full_protocol_has_ten_point_sets_and_twenty_draws():
     assert {cell.settings["seed"] for cell in cells} == set(range(10))
     assert {cell.settings.get("draws", 20) for cell in cells} == {20}
     assert len({cell.key for cell in cells}) == len(cells) == 50
-    assert Counter(cell.settings["features"] for cell in RANKS.cells(False)) == {"Mercer": 100, "Fourier": 100}
+    assert Counter(cell.settings["features"] for cell in RANKS.cells(False)) == {"Mercer": 100, "Fourier": 140}
+    fourier = {cell.settings["rank"] for cell in RANKS.cells(False) if cell.settings["features"] == "Fourier"}
+    assert fourier - {4, 10, 16, 24, 34} == {8, 48}  # 4 and 24 frequencies

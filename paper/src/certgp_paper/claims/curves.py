@@ -24,6 +24,7 @@ from certgp_paper.experiments.curve_problem import (
     true_curve,
 )
 from certgp_paper.experiments.experiment import Row
+from certgp_paper.experiments.ranks import RANKS_SHOWN
 from certgp_paper.experiments.results import Results, chosen_rows, number, rows_of
 
 _SIMILAR = 0.1  # relative difference of errors, and of curves in standard deviations of the exact mean
@@ -173,8 +174,8 @@ def _fourier_at(results: Results, variant: str, rank: int) -> list[Row]:
     return _sets(results, "ranks", variant=variant, features=FOURIER, rank=rank)
 
 
-def _well_at_rank_4(results: Results, variant: str) -> Verdict | None:
-    rows = _fourier_at(results, variant, _LOW_RANK)
+def _well_at(results: Results, variant: str, rank: int) -> Verdict | None:
+    rows = _fourier_at(results, variant, rank)
     if not rows:
         return None
     errors, coverage = _values(rows, "rmse_inputs"), _values(rows, "coverage")
@@ -190,20 +191,36 @@ def _well_at_rank_4(results: Results, variant: str) -> Verdict | None:
     return all_negative(samples), text, brief
 
 
-def _accurate_from_24(results: Results, variant: str) -> Verdict | None:
-    scores = _sets(results, "ranks", variant=variant, features=FOURIER)
-    ranks = sorted({int(row["rank"]) for row in scores if row["rank"] >= _ACCURATE_FROM})
-    if not ranks:
+def _well_at_rank_4(results: Results, variant: str) -> Verdict | None:
+    return _with_frequencies(_well_at(results, variant, _LOW_RANK), _well_at(results, variant, 2 * _LOW_RANK))
+
+
+def _accurate_at(results: Results, variant: str, ranks: Sequence[int]) -> Verdict | None:
+    found = {rank: rows for rank in ranks if (rows := _fourier_at(results, variant, rank))}
+    if not found:
         return None
     samples, texts = [], []
-    for rank in ranks:
-        rows = _fourier_at(results, variant, rank)
+    for rank, rows in found.items():
         samples.append(_against(rows, "rmse_inputs", "exact_rmse_inputs", 1.0 + _SIMILAR))
         own, exact = mean(_values(rows, "rmse_inputs")), mean(_values(rows, "exact_rmse_inputs"))
-        gap = sample_mean(samples[-1], len(ranks)).text()
+        gap = sample_mean(samples[-1], len(found)).text()
         texts.append(f"r = {rank}: {own:.3f}, exact {exact:.3f}, above {1 + _SIMILAR:.0%} of it by {gap}")
-    brief = f"at rank {ranks[0]} {sample_mean(samples[0], len(ranks)).text()} above the limit, {len(rows)} point sets"
+    brief = f"at rank {min(found)} {sample_mean(samples[0], len(found)).text()} above the limit, {len(rows)} point sets"
     return all_negative(samples), f"RMSE where the data are: {'; '.join(texts)} ({_counts(rows)})", brief
+
+
+def _accurate_from_24(results: Results, variant: str) -> Verdict | None:
+    ranks = [rank for rank in RANKS_SHOWN if rank >= _ACCURATE_FROM]
+    return _with_frequencies(
+        _accurate_at(results, variant, ranks), _accurate_at(results, variant, [2 * _ACCURATE_FROM])
+    )
+
+
+def _with_frequencies(found: Verdict | None, other: Verdict | None) -> Verdict | None:
+    """The verdict by rank; that of r frequencies, of rank 2 r, stands beside it."""
+    if found is None or other is None:
+        return found
+    return found[0], f"{found[1]}. With r read as frequencies, of rank 2 r: {other[0]}; {other[1]}", found[2]
 
 
 def _counts(rows: Sequence[Row]) -> str:

@@ -9,12 +9,13 @@ from matplotlib.figure import Figure
 from certgp.plots.style import SMALL, new_figure
 from certgp_paper.experiments.curve_problem import FOURIER, MERCER, VARIANTS
 from certgp_paper.experiments.experiment import Row
+from certgp_paper.experiments.ranks import RANKS_SHOWN
 from certgp_paper.figures.panels import draw_panel, models, shared_legend, title
 
 
 def draw(rows: Sequence[Row]) -> Figure:
     """One line of panels per rank, one column per model."""
-    found = models(rows)
+    found = [row for row in models(rows) if row["rank"] in RANKS_SHOWN]
     columns = [(variant, kind) for variant in VARIANTS for kind in (MERCER, FOURIER) if _chosen(found, variant, kind)]
     ranks = sorted({row["rank"] for row in found})
     figure = new_figure(height=0.6 + 1.25 * len(ranks))
