@@ -80,6 +80,7 @@ CASES = (
     Case("sparse-dtc", SparseGP, {"variance": "dtc"}),
     Case("sparse-lowrank", SparseGP, {"variance": "lowrank"}),
     Case("exact", ExactGP, {}),
+    Case("iterative", ExactGP, {"solver": "iterative", "tolerance": 1e-9}),
     Case("local", LocalGP, {}),
 )
 every_variance = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+from certgp import ExactGP
 from certgp.kernels import Gaussian, Matern52
 from certgp.methods import BUILT_IN
 
@@ -34,12 +35,13 @@ SHORT = {
 
 
 def checks():
-    for method in BUILT_IN:
-        model = method.load()(**SHORT.get(method.name, {}))
+    models = [method.load()(**SHORT.get(method.name, {})) for method in BUILT_IN]
+    for model in (*models, ExactGP(solver="iterative", max_iter=5)):
+        kind = type(model).__name__ + ("-iterative" if model.get_params().get("solver") == "iterative" else "")
         for estimator, check in estimator_checks_generator(model):
             name = getattr(check, "func", check).__name__
             if name != ARRAY_API_CHECK:
-                yield pytest.param(estimator, check, id=f"{type(model).__name__}-{name}")
+                yield pytest.param(estimator, check, id=f"{kind}-{name}")
 
 
 @pytest.mark.filterwarnings("ignore::certgp.errors.CertgpWarning")

@@ -39,7 +39,15 @@ MUTATIONS = [
     Mutation("K2", GUARANTEES + "dominated", "0.5 * float(log_excess", "0.49 * float(log_excess"),
     Mutation("E1", "certgp.gp.evidence", "gap / (2.0 * noise_variance)", "gap / (4.0 * noise_variance)"),
     Mutation("E2", "certgp.gp.evidence", "quadratic_noise=noise_variance + gap", "quadratic_noise=noise_variance"),
+    Mutation("E3", GUARANTEES + "row_losses", "float(np.log1p(x).sum())", "0.9 * float(np.log1p(x).sum())"),
+    Mutation("E4", GUARANTEES + "row_losses", "n * math.log1p(gap / (n * noise", "math.log1p(gap / (noise"),
+    Mutation("K3", GUARANTEES + "row_losses", "0.5 * float(_reverse_term", "0.49 * float(_reverse_term"),
+    Mutation("K3", GUARANTEES + "row_losses", "_SLOPE = _TURN", "_SLOPE = 0.9 * _TURN"),
+    Mutation("K3", GUARANTEES + "row_losses", "0.5 * self.reverse_sum", "0.45 * self.reverse_sum"),
+    Mutation("K3", GUARANTEES + "row_losses", "<= _TURN:", "<= 100.0:"),
     Mutation("R1", GUARANTEES + "reference", "0.5 * self.trace_gap", "0.4 * self.trace_gap"),
+    Mutation("R1", GUARANTEES + "reference", "below = 0.5 *", "below = 0.45 *"),
+    Mutation("R3", GUARANTEES + "reference", "kl_from_model(rank) + below", "kl_from_model(rank) + 0.8 * below"),
     Mutation("P1", GUARANTEES + "pointwise", "(factor + lost", "(0.0 * factor + lost"),
     Mutation("P1", GUARANTEES + "pointwise", "lost.sqrt() * math.sqrt(tau))", "0.0 * lost)"),
     Mutation(
@@ -50,9 +58,16 @@ MUTATIONS = [
     ),
     Mutation("P1 variance", GUARANTEES + "pointwise", " + self._c_norm(features, variance) * math.sqrt(tau)", ""),
     Mutation("P1 variance", GUARANTEES + "pointwise", "(lost.sqrt() + self._c", "(0.0 * lost.sqrt() + self._c"),
-    Mutation("P2", GUARANTEES + "predictive", "0.5 * (gap + reference.trace_gap) / s2", "0.0"),
+    Mutation("P2", GUARANTEES + "predictive", "above = 0.5 * gap / s2", "above = 0.0"),
+    Mutation("P2", GUARANTEES + "predictive", "below = 0.5 * losses.log_determinant + 0.5", "below = 0.0"),
     Mutation("P3", GUARANTEES + "sandwich", "np.sqrt(2.0 * gamma * v)", "np.sqrt(1.9 * gamma * v)"),
-    Mutation("C1", GUARANTEES + "exact_solve", "explained * solution.residual", "0.4 * explained * solution.residual"),
+    Mutation(
+        "C1", GUARANTEES + "exact_solve", "(explained * solution.residual)", "(0.4 * explained * solution.residual)"
+    ),
+    Mutation(
+        "V7", "certgp.gp.conjugate_gradients", "0.5 * math.sqrt(prior_variance)", "0.4 * math.sqrt(prior_variance)"
+    ),
+    Mutation("V7 quadratic", GUARANTEES + "iterative", "+ solution.length**2", ""),
     Mutation("P4", GUARANTEES + "exact_solve", "lost + unsolved", "0.4 * lost + unsolved"),
     Mutation("D1", "certgp.kernels.mercer", "one_minus_q = 2.0 / (w", "one_minus_q = 2.1 / (w"),
     Mutation("D2", "certgp.features.nystrom", "return kzz +", "return 0.9 * kzz +"),
@@ -65,6 +80,22 @@ MUTATIONS = [
     Mutation("M2", GUARANTEES + "product_spectrum", "correlation /= 1.0 + sign * np.sin(omega) / omega", "pass"),
     Mutation("M2", GUARANTEES + "product_spectrum", "weights = _STEP * np.exp", "weights = 1.02 * _STEP * np.exp"),
     Mutation("M2", GUARANTEES + "product_spectrum", "1.0 - kept +", "1.0 - 1.02 * kept +"),
+    Mutation(
+        "V1",
+        GUARANTEES + "local_factor",
+        "np.log(self.lowest), np.log(self.highest)",
+        "(0.9 * np.log(self.variances),) * 2",
+    ),
+    Mutation("V2", GUARANTEES + "local_factor", "0.5 * float(terms.sum()) - slack", "1.2 * float(terms.sum()) - slack"),
+    Mutation("V3", GUARANTEES + "local_rows", "(bounds.lower + s2)", "(bounds.upper + s2)"),
+    Mutation("V4", GUARANTEES + "local_low_rank", "(n - rank) * math.log(noise)", "n * math.log(noise) + n - rank"),
+    Mutation("V5", GUARANTEES + "local_rows", "distance = norm / math.sqrt", "distance = 0.7 * norm / math.sqrt"),
+    Mutation("V6", GUARANTEES + "local_solution", "residual = rho / math.sqrt(s2)", "residual = 0.0"),
+    Mutation("V8", GUARANTEES + "local_low_rank", "0.5 * float(terms.sum())", "0.3 * float(terms.sum())"),
+    Mutation(
+        "V9", GUARANTEES + "local_probes", "largest_value, 2.0 * x / t, above=True", "largest_value, 0.0, above=True"
+    ),
+    Mutation("V9", GUARANTEES + "local_krylov", "self.size * (moved + integral)", "self.size * moved"),
     Mutation("F1", GUARANTEES + "fourier_rank", "8.0 / 3.0 * error**-2 * mass", "8.0 / 3.0 * mass"),
 ]
 

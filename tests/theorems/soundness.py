@@ -8,8 +8,10 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from itertools import chain
 
 import torch
+from local_statements import local_statements
 from small_problems import draw_problem, statements
 
 
@@ -23,7 +25,8 @@ def main() -> int:
     worst: dict[str, tuple[float, int]] = {}
     try:
         for seed in range(options.first_seed, options.first_seed + options.problems):
-            for statement in statements(draw_problem(seed)):
+            problem = draw_problem(seed)
+            for statement in chain(statements(problem), local_statements(problem)):
                 checked += 1
                 if not statement.slack >= 0.0:
                     broken.append((seed, statement))

@@ -38,6 +38,7 @@ _EXAMPLES = """\
   certgp fit train.csv --target price --method local --include-training-data --out price.model
   certgp fit 'parts/*.parquet' --target y --drop id --test-fraction 0.1 --out y.model --json
 """
+_CERTIFIED_AT_ONCE = 5_000  # rows of a local model
 
 
 def add_parser(commands: Commands) -> None:
@@ -154,6 +155,10 @@ def _check_model_path(path: Path) -> None:
 
 def _certificate(model: GPRegressor) -> tuple[Certificate | None, str | None]:
     """The certificate that is saved with the model, or the reason why there is none."""
+    from certgp.estimators import LocalGP
+
+    if isinstance(model, LocalGP) and model.rank_ > _CERTIFIED_AT_ONCE:
+        return None, f"bounds for a local model of {model.rank_} rows take a while; certgp certify finds them on demand"
     try:
         # features that do not certify themselves: one pass through a reference
         return model.certify() if model.certifies_itself else model.certify(reference_rank=4 * model.rank_), None

@@ -1,9 +1,17 @@
 """The mathematics of one Gaussian process: statistics, evidence, posterior, and the exact GP."""
 
 from certgp.gp.calibration import noise_scale
-from certgp.gp.evidence import EvidenceGradient, elbo, evidence_gradient, log_evidence, log_evidence_upper_bound
+from certgp.gp.evidence import (
+    EvidenceGradient,
+    elbo,
+    evidence_gradient,
+    log_evidence,
+    log_evidence_lower_bound,
+    log_evidence_upper_bound,
+)
 from certgp.gp.exact import ExactProcess, exact_log_evidence
 from certgp.gp.exchange import BasisPool
+from certgp.gp.iterative import IterativeProcess
 from certgp.gp.local import LocalProcess
 from certgp.gp.mixture import MixtureProcess, mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.gp.model import LowRankModel
@@ -20,6 +28,7 @@ __all__ = [
     "EvidenceGradient",
     "ExactProcess",
     "GaussianProcess",
+    "IterativeProcess",
     "LocalProcess",
     "LowRankModel",
     "LowRankPosterior",
@@ -33,6 +42,7 @@ __all__ = [
     "feature_cotangent",
     "greedy_selection",
     "log_evidence",
+    "log_evidence_lower_bound",
     "log_evidence_upper_bound",
     "mixture_log_density",
     "mixture_moments",

@@ -199,6 +199,39 @@ def weigh(profile, points, Z, y, neighbours, signal, noise, weights, variance, b
 
 
 @_compile
+def weigh_residual(profile, points, Z, features, neighbours, signal, noise, weights, variance, begin, end):  # type: ignore[no-untyped-def]
+    """As ``weigh``, of the rows themselves, for the process k(x, x') - phi(x)'phi(x') that features (n, r) leave."""
+    m, r = neighbours.shape[1], features.shape[1]
+    C, P, F = np.empty((m + 1, m + 1)), np.empty((Z.shape[1], m + 1)), np.empty((m + 1, r))
+    t, panel, blank = np.empty(m + 1), np.empty((4, m + 1)), np.zeros(len(Z))
+    for b in range(begin, end):
+        n = _gather(Z, blank, neighbours, b, points[b], P, t)
+        _fill(profile, P, n, signal, noise, C)
+        n = 0
+        for position in range(m):
+            if neighbours[b, position] >= 0:
+                F[n] = features[neighbours[b, position]]
+                n += 1
+        F[n] = features[b]
+        for i in range(n + 1):
+            for j in range(i + 1):
+                C[i, j] -= _dot(F[i], F[j], r)
+        if not _factor(C, n, panel):
+            variance[b] = np.nan
+            continue
+        variance[b] = C[n, n]
+        for j in range(n):
+            t[j] = C[n, j]
+        _solve_backward(C, t, n)
+        n = 0
+        for position in range(m):
+            weights[b, position] = 0.0
+            if neighbours[b, position] >= 0:
+                weights[b, position] = t[n]
+                n += 1
+
+
+@_compile
 def predict_from(K, y, counts, noise, mean, variance, by_covariance, weights, begin, end):  # type: ignore[no-untyped-def]
     """``predict`` from covariances K (B, m + 1, m + 1) of f at the neighbours and, at position counts[b], at the point,
     with the neighbours' targets y (B, m + 1). ``weights`` (B, m), where it has rows, receives v.

@@ -21,7 +21,7 @@ from certgp.kernels import Kernel
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-_PROFILES = {"gaussian": 0, "matern12": 1, "matern32": 2, "matern52": 3}  # numbers of ``gp.compiled``
+PROFILES = {"gaussian": 0, "matern12": 1, "matern32": 2, "matern52": 3}  # numbers of ``gp.compiled``
 _ROWS_PER_THREAD = 32
 _GROUP_ROWS = 256  # of one evaluation of a kernel that has no compiled profile
 _BLOCK_NUMBERS = 2**21  # of covariances held at a time
@@ -31,7 +31,7 @@ _REMEDY = "raise noise_variance, or remove rows that repeat others"
 
 def is_radial(kernel: Kernel) -> bool:
     """Does the kernel depend on |(x - x') / l| alone, with a compiled profile?"""
-    return kernel.name in _PROFILES
+    return kernel.name in PROFILES
 
 
 def coordinates(kernel: Kernel, X: Tensor) -> Tensor:
@@ -82,7 +82,7 @@ def _condition_radial(
     variance: Array, weights: Array,
 ) -> None:  # fmt: skip
     Z, at = (coordinates(kernel, rows).double().contiguous().numpy() for rows in (X, points))
-    arguments = (_PROFILES[kernel.name], at, Z, y.numpy(), neighbours, float(kernel.signal_variance), noise)
+    arguments = (PROFILES[kernel.name], at, Z, y.numpy(), neighbours, float(kernel.signal_variance), noise)
     if not len(weights):
         _run("predict", len(at), *arguments, mean, variance)
         return
@@ -146,7 +146,7 @@ def radial_loss(
     mean, variance, by_noise, by_points = np.empty(B), np.empty(B), np.empty(B), np.empty((B, d, m + 1))
     targets = numbers[rows]
     _run(
-        "differentiate", B, _PROFILES[kernel.name], points[rows], targets, points, numbers, neighbours, ratio, signal,
+        "differentiate", B, PROFILES[kernel.name], points[rows], targets, points, numbers, neighbours, ratio, signal,
         mean, variance, by_points, by_noise,
     )  # fmt: skip
     check_factorised(variance, kernel, ratio)

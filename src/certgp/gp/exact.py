@@ -110,12 +110,24 @@ class ExactProcess(GaussianProcess):
         return extended
 
 
+def fits_in_memory(n: int) -> bool:
+    """Does a dense exact GP on n rows fit into this machine?"""
+    return _bytes_needed(n) <= 0.8 * _bytes_of_machine()
+
+
 def check_exact_memory(n: int) -> None:
-    """Refuse an exact GP on n rows before the machine starts to swap."""
-    needed = _DENSE_COPIES * 8 * n * n
-    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > 0.8 * available:
+    """Refuse a dense exact GP on n rows before the machine starts to swap."""
+    if not fits_in_memory(n):
         raise InvalidInputError(
-            f"an exact GP on {n} rows needs about {needed / 2**30:.0f} GiB of memory and this machine has "
-            f"{available / 2**30:.0f} GiB; use MercerGP, SparseGP or FourierGP, or fewer rows"
+            f"a dense exact GP on {n} rows needs about {_bytes_needed(n) / 2**30:.0f} GiB of memory and this machine "
+            f"has {_bytes_of_machine() / 2**30:.0f} GiB; use ExactGP(solver='iterative'), LocalGP, MercerGP, SparseGP "
+            "or FourierGP, or fewer rows"
         )
+
+
+def _bytes_needed(n: int) -> int:
+    return _DENSE_COPIES * 8 * n * n
+
+
+def _bytes_of_machine() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -9,15 +9,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from certgp.checks import check_count, check_fraction, check_positive, check_reference_rank
 from certgp.data import RowSource, Standardiser
 from certgp.engines import Engine, fold_feature_statistics
 from certgp.engines.local import default_chunk_rows
 from certgp.errors import InvalidInputError, NotCertifiableError
-from certgp.gp import ExactProcess, GaussianProcess, LowRankProcess, Statistics
+from certgp.gp import ExactProcess, GaussianProcess, IterativeProcess, LocalProcess, LowRankProcess, Statistics
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.dominated import certify_dominated
+from certgp.guarantees.iterative import certify_exactly, certify_iterative
+from certgp.guarantees.local_certificate import certify_local
 from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds, mean_error_factor
 from certgp.guarantees.prediction_bounds import (
     Confirm,
@@ -42,9 +45,11 @@ _OTHER_ROWS = (
     "these rows are not the ones the model was conditioned on (X or y changed after fit, or others were given); give "
     "the original ones: certify(rows=(X, y)) in Python, --train FILE on the command line"
 )
+_NEEDS_ROWS = "exact_solve certifies predictions: pass the rows to predict, certify(X, ...)"
 _REFERENCE_FACTOR = 4  # first reference rank, in multiples of the model's
 _RELATIVE_HALF_WIDTH = 0.01  # without a tolerance: of the divergence itself
 _NEGLIGIBLE_PER_ROW = 1e-7  # nats
+_CHUNK = 65_536  # rows
 
 
 @dataclass(frozen=True)
@@ -98,13 +103,23 @@ def certify(
     """
     if isinstance(process, ExactProcess):
         return _certify_exact(process, standardiser, X, read_rows if check_rows else None)
+    if isinstance(process, IterativeProcess | LocalProcess):
+        if check_rows:
+            _check_own_rows(process.X, process.y, read_rows)
+        certificate = _certify_exactly(process, standardiser, X, request)
+        if certificate is not None:
+            return certificate
+    if isinstance(process, IterativeProcess):
+        return certify_iterative(process, standardiser, X)
+    if isinstance(process, LocalProcess):
+        return certify_local(process, standardiser, X, request.delta, new_generator(), request.tol)
     if not isinstance(process, LowRankProcess):
         raise NotCertifiableError(refusal_of_mixtures("certify()", process))
     if request.exact_solve is not False and X is None:
-        raise InvalidInputError("exact_solve certifies predictions: pass the rows to predict, certify(X, ...)")
+        raise InvalidInputError(_NEEDS_ROWS)
     check_certifiable(process.model)
     subject = Subject(process, standardiser, engine, new_generator)
-    if request.plain and process.model.features.dominated:
+    if request.plain and process.model.dominated:
         return _certify_from_statistics(subject, X, read_rows if check_rows else None)
     return _certify_from_rows(subject, X, read_rows(), request)
 
@@ -122,10 +137,7 @@ def _certify_exact(
 ) -> Certificate:
     """The exact GP is its own truth: every distance is zero."""
     if read_rows is not None:
-        given_X, given_y = read_all(read_rows())
-        same = given_X.shape == process.X.shape and torch.allclose(given_X, process.X)
-        if not (same and torch.allclose(given_y, process.y)):
-            raise NotCertifiableError(_OTHER_ROWS)
+        _check_own_rows(process.X, process.y, read_rows)
     evidence = process.log_evidence() - process.n_rows * math.log(standardiser.y_scale)
     variance = None
     if X is not None:
@@ -135,6 +147,7 @@ def _certify_exact(
         variance = standardiser.variance_to_user(found.numpy())
     return Certificate(
         kl=Interval(0.0, 0.0),
+        reverse_kl=Interval(0.0, 0.0),
         log_evidence=Interval(evidence, evidence),
         n_rows=process.n_rows,
         theorem="X0 (identity)",
@@ -144,6 +157,35 @@ def _certify_exact(
         variance_lower=variance,
         variance_upper=variance,
     )
+
+
+def _certify_exactly(
+    process: IterativeProcess | LocalProcess, standardiser: Standardiser, X: Rows | None, request: Request
+) -> Certificate | None:
+    """What solving the exact system proves of a process that holds its rows, where that was asked for."""
+    if request.exact_solve is False or request.tol is None:
+        return None
+    if X is None:
+        raise InvalidInputError(_NEEDS_ROWS)
+    confirm = request.exact_solve if callable(request.exact_solve) else None
+    return certify_exactly(process, standardiser, X, request.tol, confirm)
+
+
+def _check_own_rows(X: Tensor, y: Tensor, read_rows: ReadRows) -> None:
+    """Are the rows that were read those that a process holds, in any order?"""
+    given_X, given_y = read_all(read_rows())
+    if given_X.shape == X.shape:
+        found, held = (
+            _in_order(torch.cat([rows, target[:, None]], 1)) for rows, target in ((given_X, given_y), (X, y))
+        )
+        if torch.allclose(found, held):
+            return
+    raise NotCertifiableError(_OTHER_ROWS)
+
+
+def _in_order(rows: Tensor) -> Tensor:
+    """Rows sorted by their columns, the last of them first."""
+    return rows[torch.from_numpy(np.lexsort(rows.numpy().T))]
 
 
 def _certify_from_statistics(subject: Subject, X: Rows | None, read_rows: ReadRows | None) -> Certificate:
@@ -167,20 +209,36 @@ def _certify_from_rows(subject: Subject, X: Rows | None, rows: RowSource, reques
         check_reference_rank("reference_rank", request.reference_rank, rows.n_rows)
     reference, certificate, bounds = _through_references(subject, rows, X, request)
     certificate = subject.in_user_units(_tighten(subject, certificate, reference, rows, request))
+    certificate = _note_moved_rows(subject, certificate, rows)
     if X is None or bounds is None:
         return certificate
     tol, theorem = request.tol, "P1 (pointwise), P4 (dual weights)"
     advice = "raise max_reference_rank, or pass exact_solve=True (conjugate gradients on the exact system)"
     if request.exact_solve is not False and tol is not None and worst_error(subject, bounds) > tol:
         confirm = request.exact_solve if callable(request.exact_solve) else None
-        solved, advice = solve_exactly(subject, X, reference, tol, confirm)
+        solved, advice, found = solve_exactly(subject, X, reference, tol, confirm)
         if solved is not None:
-            bounds, theorem = solved, "C1 (conjugate gradients)"
+            bounds, theorem = solved, found
     certificate = add_row_bounds(subject, certificate, X, bounds, theorem)
     certificate = add_predictive_divergence(certificate, subject.process, reference, subject.tensor(X))
     if tol is None:
         return note_weak_bounds(subject, certificate)
     return note_missed_tolerance(subject, certificate, bounds, tol, advice)
+
+
+def _note_moved_rows(subject: Subject, certificate: Certificate, rows: RowSource) -> Certificate:
+    """Say how many training rows the features see elsewhere than the exact GP: they may be most of the divergence."""
+    transform = subject.process.model.transform
+    if not transform.returns_outliers:
+        return certificate
+    moved = sum(int((transform(chunk.X) != chunk.X).any(1).sum()) for chunk in rows.chunks(_CHUNK))
+    if not moved:
+        return certificate
+    text = (
+        f"{moved} of {rows.n_rows} training rows lie far out and are pulled in before the features see them; the exact "
+        "GP has them where they are, and the divergence counts that (FourierGP: winsorize=False moves none)"
+    )
+    return replace(certificate, notes=(*certificate.notes, text))
 
 
 def _check_same_rows(found: Statistics, fitted: Statistics) -> None:

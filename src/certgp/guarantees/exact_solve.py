@@ -7,60 +7,49 @@ exact kernel matrix, streamed; nothing of size N x N is held.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
 
-from certgp.guarantees.kernel_products import (
-    additions_per_entry,
-    cross_product,
-    entries_rounding,
-    kernel_product,
-    seconds_per_product,
+from certgp.gp.conjugate_gradients import (
+    AT_ROUNDING,
+    DEFAULT_MAX_PRODUCTS,
+    OUT_OF_PRODUCTS,
+    SOLVED,
+    CostEstimate,
+    ExactSolution,
+    KernelSystem,
+    LengthBound,
+    Progress,
+    ResidualBound,
+    solve,
 )
+from certgp.gp.kernel_products import KernelMatrix
+from certgp.gp.vecchia import VecchiaPreconditioner
 from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds, mean_error_factor
 from certgp.guarantees.reference import Reference
 from certgp.guarantees.rounding import accumulation_slack
 from certgp.kernels import Kernel
 
-DEFAULT_MAX_PRODUCTS = 1_000
-SOLVED, OUT_OF_PRODUCTS, AT_ROUNDING = "solved", "out of products", "at rounding"
+__all__ = [
+    "AT_ROUNDING",
+    "OUT_OF_PRODUCTS",
+    "SOLVED",
+    "CostEstimate",
+    "ExactSolution",
+    "ExactSystem",
+]
 _BLOCK = 4_096  # rows of features at a time
 _KEPT_BYTES = 1 << 30
 _SPECTRUM_ROWS = 1_500
-_MARGIN = 0.8  # stop a little below the tolerance: the recomputed residual is slightly larger than the recursive one
-
-
-@dataclass(frozen=True)
-class CostEstimate:
-    """What solving the exact system would take, judged from a sample of the rows and a timed block."""
-
-    n_rows: int
-    products: int
-    seconds: float
-
-    def __str__(self) -> str:
-        return (
-            f"conjugate gradients on the exact system: about {self.products} products with the {self.n_rows:,} x "
-            f"{self.n_rows:,} kernel matrix ({float(self.n_rows) ** 2:.1e} values each, none stored), about "
-            f"{self.seconds:.0f} s on this machine"
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class ExactSolution:
-    """Weights a with (K + s2 I) a ~ y, and a bound on sqrt(r'(K + s2 I)^-1 r) of what is left, r = y - (K + s2 I) a."""
-
-    weights: Tensor  # (N,)
-    residual: float  # bound, rounding included
-    products: int
-    ended: str = SOLVED  # or why the tolerance was not met
+_NEAR_ROWS_PRODUCTS = 30  # that gradients preconditioned by near rows typically take
 
 
 class ExactSystem:
-    """(K + s2 I) a = y on the rows of a reference, which serves as preconditioner S_M = Psi Psi' + s2 I <= K + s2 I."""
+    """(K + s2 I) a = y on the rows of a reference, S_M = Psi Psi' + s2 I <= K + s2 I, which bounds what a leaves and
+    may precondition the way to it.
+    """
 
     def __init__(self, reference: Reference, inputs: Tensor, y: Tensor) -> None:
         problem = reference.problem
@@ -70,17 +59,23 @@ class ExactSystem:
         self.reference = reference
         self.y = y
         with torch.no_grad():
-            self.inputs: Tensor = problem.model.transform(inputs)
+            self.inputs: Tensor = problem.model.kernel_inputs(inputs)
+        self.matrix = KernelMatrix(self.kernel, self.inputs)
+        self.system = KernelSystem(self.matrix, self.noise, y)
         stats = reference.statistics.scaled(self.signal_variance)
         self._pointwise = PointwiseBounds(stats, self.signal_variance, self.noise, reference.map_rounding)
-        self._entries = entries_rounding(self.kernel, self.inputs)
         fits = 8 * inputs.shape[0] * reference.features.rank <= _KEPT_BYTES
         self._features = self._reference_features(self.inputs) if fits else None
 
     def estimate(self, tol: float) -> CostEstimate:
-        """Products and seconds to bring the error of every mean below ``tol`` (standardised units).
+        """Products and seconds to bring the error of every mean below ``tol`` (standardised units): those of the
+        reference as preconditioner, or of near rows where these take fewer.
+        """
+        products = min(self._reference_products(tol), _NEAR_ROWS_PRODUCTS)
+        return CostEstimate(len(self.y), products, products * self.matrix.seconds_per_product())
 
-        The condition number 1 + lmax(S_M^-1/2 E S_M^-1/2) <= 1 + lmax(E) / s2 comes from the eigenvalues of E on a
+    def _reference_products(self, tol: float) -> int:
+        """The condition number 1 + lmax(S_M^-1/2 E S_M^-1/2) <= 1 + lmax(E) / s2 comes from the eigenvalues of E on a
         sample of rows, scaled by N / n0; conjugate gradients need about 1/2 sqrt(condition) ln(2 start / tol) steps.
         """
         n = self.y.shape[0]
@@ -91,34 +86,38 @@ class ExactSystem:
         largest = max(float(torch.linalg.eigvalsh(E)[-1]), 0.0) * n / part.shape[0]
         start = math.sqrt(self.signal_variance * max(float(self.y @ self.y), 1e-300) / self.noise)
         steps = 0.5 * math.sqrt(1.0 + largest / self.noise) * math.log(max(2.0 * start / tol, math.e))
-        products = math.ceil(steps) + 2
-        return CostEstimate(n, products, products * seconds_per_product(self.kernel, self.inputs))
+        return math.ceil(steps) + 2
 
-    @torch.no_grad()
     def solve(
-        self, tol: float, max_products: int = DEFAULT_MAX_PRODUCTS, progress: Callable[[int, float], None] | None = None
+        self, tol: float, max_products: int = DEFAULT_MAX_PRODUCTS, progress: Progress | None = None
     ) -> ExactSolution:
-        """Preconditioned conjugate gradients until sf sqrt(r' S_M^-1 r) <= tol, with r recomputed at the end.
+        """Preconditioned conjugate gradients until every mean is proven to ``tol``.
 
-        S_M <= K + s2 I, so r'(K + s2 I)^-1 r <= r' S_M^-1 r: the norm that preconditioned gradients carry along anyway
-        is the certificate. A tolerance below the rounding of a product is not reached by more of them: then the
-        gradients end at rounding, and ``ended`` says so.
+        S_M <= K + s2 I, so r'(K + s2 I)^-1 r <= r' S_M^-1 r: the norm that gradients preconditioned with the reference
+        carry along anyway is the certificate (C1). Where near rows promise fewer steps they precondition, and |r|
+        certifies (V7).
         """
+        near = self._reference_products(tol) > _NEAR_ROWS_PRODUCTS
+        return (self.solve_by_near_rows if near else self.solve_by_reference)(tol, max_products, progress)
+
+    def solve_by_reference(
+        self, tol: float, max_products: int = DEFAULT_MAX_PRODUCTS, progress: Progress | None = None
+    ) -> ExactSolution:
+        """Preconditioned and certified by the reference (C1)."""
         goal = tol / math.sqrt(self.signal_variance)
-        weights = self._precondition(self.y)
-        products, before = 0, math.inf
-        while True:
-            residual = self.y - self._apply(weights)
-            products += 1
-            norm = self._norm(residual)
-            rounding = self._rounding(weights)
-            ended = _reason_to_end(norm, rounding, goal, before, products >= max_products - 1)
-            if ended is not None:
-                return ExactSolution(weights, norm + rounding, products, ended)
-            # a tolerance below rounding: down to rounding, which is all that can be shown
-            target = _MARGIN * (goal - rounding if rounding < goal else rounding)
-            weights, used = self._iterate(weights, residual, target, max_products - products - 1, progress)
-            products, before = products + used, norm
+        return solve(self.system, self._precondition, _ReferenceBound(self), goal, max_products, progress)
+
+    def solve_by_near_rows(
+        self,
+        tol: float,
+        max_products: int = DEFAULT_MAX_PRODUCTS,
+        progress: Progress | None = None,
+        start: Tensor | None = None,
+    ) -> ExactSolution:
+        """Preconditioned by the local model of the rows, certified by |r| (V7)."""
+        goal = 2.0 * tol / math.sqrt(self.signal_variance)
+        near = VecchiaPreconditioner(self.kernel, self.inputs, self.noise)
+        return solve(self.system, near, LengthBound(self.noise), goal, max_products, progress, start)
 
     @torch.no_grad()
     def reference_solution(self) -> ExactSolution:
@@ -134,55 +133,34 @@ class ExactSystem:
         lost = float(weights.norm()) * factor
         # a itself is rounded: sqrt(r'(K + s2 I)^-1 r) <= |r| / s of what S_M a leaves of y
         unsolved = float((self.y - self._apply_reference(weights)).norm()) / math.sqrt(self.noise)
-        return ExactSolution(weights, lost + unsolved + self._rounding(weights), 0)
-
-    def _iterate(
-        self, weights: Tensor, residual: Tensor, goal: float, budget: int, progress: Callable[[int, float], None] | None
-    ) -> tuple[Tensor, int]:
-        """Conjugate gradient steps from a true residual until the carried norm is below the goal."""
-        z = self._precondition(residual)
-        direction, energy = z, float(residual @ z)
-        used = 0
-        while used < budget and math.sqrt(max(energy, 0.0)) > goal:
-            image = self._apply(direction)
-            step = energy / float(direction @ image)
-            weights = weights + step * direction
-            residual = residual - step * image
-            z = self._precondition(residual)
-            before, energy = energy, float(residual @ z)
-            direction = z + (energy / before) * direction
-            used += 1
-            if progress is not None:
-                progress(used, math.sqrt(max(energy, 0.0) * self.signal_variance))
-        return weights, used
+        return ExactSolution(weights, lost + unsolved + self._reference_rounding(weights), 0)
 
     @torch.no_grad()
     def bounds(self, solution: ExactSolution, X_new: Tensor) -> PredictionBounds:
         r"""|mu_exact(x) - k(x)'a| <= sqrt(sf2 - v(x)) sqrt(r'(K + s2 I)^-1 r): Cauchy-Schwarz, with
-        k(x)'(K + s2 I)^-1 k(x) = sf2 - v_exact(x) <= sf2 - v(x), v the reference's latent variance.
+        k(x)'(K + s2 I)^-1 k(x) = sf2 - v_exact(x) <= sf2 - v(x), v the reference's latent variance. And at most
+        sf |r| / (2 s) (V7).
 
         Variances are those of the reference (``PointwiseBounds``).
         """
-        new = self.reference.problem.model.transform(X_new)
+        new = self.reference.problem.model.kernel_inputs(X_new)
         features = self._reference_features(new)
         through = self._pointwise(features)
-        mean = cross_product(self.kernel, new, self.inputs, solution.weights)
-        size = float(solution.weights.abs().sum()) * self.signal_variance
-        rounding = accumulation_slack(additions_per_entry(len(self.y)), size) + self._entries * size
+        mean = self.matrix.cross(new, solution.weights[:, None])[:, 0]
         explained = (self.signal_variance - through.variance_lower).clamp_min(0.0)
         explained = (explained + accumulation_slack(1, self.signal_variance)).sqrt()
+        error = (explained * solution.residual).clamp_max(solution.mean_error(self.signal_variance))
         error = torch.minimum(
-            explained * solution.residual + rounding, through.mean_error + (mean - through.mean).abs()
+            error + self.system.mean_rounding(solution.weights), through.mean_error + (mean - through.mean).abs()
         )
         return PredictionBounds(mean, error, through.variance_lower, through.variance_upper)
 
-    def _apply(self, v: Tensor) -> Tensor:
-        return kernel_product(self.kernel, self.inputs, v[:, None])[:, 0] + self.noise * v
-
-    def _norm(self, residual: Tensor) -> float:
-        """A bound on sqrt(r' S_M^-1 r): what its cancelling terms may hide included, and |r| / s in any case."""
+    def residual_bound(self, residual: Tensor, solved: Tensor) -> float:
+        """A bound on sqrt(r' S_M^-1 r), ``solved`` = S_M^-1 r: what its cancelling terms may hide included, and |r| / s
+        in any case.
+        """
         most = float(residual @ residual) / self.noise
-        found = max(float(residual @ self._precondition(residual)), 0.0)
+        found = max(float(residual @ solved), 0.0)
         relative = self._pointwise.relative
         return math.sqrt(min(most, found + relative * most) if math.isfinite(relative) else most)
 
@@ -218,24 +196,21 @@ class ExactSystem:
             features: Tensor = self.reference.features(transformed)
         return math.sqrt(self.signal_variance) * features
 
-    def _rounding(self, weights: Tensor) -> float:
-        """Bound on sqrt(d'(K + s2 I)^-1 d) <= |d| / s for the rounding error d of a streamed residual, with K or with
-        Psi Psi'.
-        """
+    def _reference_rounding(self, weights: Tensor) -> float:
+        """Bound on sqrt(d'(K + s2 I)^-1 d) <= |d| / s for the rounding error d of y - S_M a."""
         n = len(self.y)
-        kernel = self.signal_variance * float(weights.abs().sum())
-        largest = kernel + float(self.y.abs().max())
-        additions = accumulation_slack(additions_per_entry(n, _BLOCK) + self.reference.features.rank, largest)
-        return math.sqrt(n / self.noise) * (additions + self._entries * kernel)
+        largest = self.signal_variance * float(weights.abs().sum()) + float(self.y.abs().max())
+        additions = min(n, _BLOCK) + n // _BLOCK + 1 + self.reference.features.rank
+        return math.sqrt(n / self.noise) * accumulation_slack(additions, largest)
 
 
-def _reason_to_end(norm: float, rounding: float, goal: float, before: float, out_of_products: bool) -> str | None:
-    """Why no more steps should be taken after a recomputed residual of this norm, or None where they should."""
-    if norm + rounding <= goal:
-        return SOLVED
-    if norm <= rounding and goal <= rounding:
-        return AT_ROUNDING
-    if out_of_products:
-        return OUT_OF_PRODUCTS
-    # steps shrink the carried residual by construction; where the recomputed one does not follow, it is rounding
-    return AT_ROUNDING if norm > 0.5 * before else None
+class _ReferenceBound(ResidualBound):
+    """sqrt(r' S_M^-1 r), for gradients that the reference itself preconditions."""
+
+    theorem = "C1"
+
+    def __init__(self, system: ExactSystem) -> None:
+        self._system = system
+
+    def __call__(self, residual: Tensor, solved: Tensor) -> float:
+        return self._system.residual_bound(residual, solved)

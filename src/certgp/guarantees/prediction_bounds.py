@@ -45,7 +45,7 @@ def bound_through_map(
     for start in range(0, len(X), size):
         inputs = subject.tensor(X[start : start + size])
         with torch.no_grad():
-            parts.append(pointwise(math.sqrt(sf2) * features(process.model.transform(inputs))))
+            parts.append(pointwise(math.sqrt(sf2) * features(process.model.kernel_inputs(inputs))))
     return PredictionBounds(
         torch.cat([part.mean for part in parts]),
         torch.cat([part.mean_error for part in parts]),
@@ -64,9 +64,10 @@ def bound_through_reference(subject: Subject, X: Rows, reference: Reference) -> 
 
 def solve_exactly(
     subject: Subject, X: Rows, reference: Reference, tol: float, confirm: Confirm | None
-) -> tuple[PredictionBounds | None, str]:
+) -> tuple[PredictionBounds | None, str, str]:
     """Means by conjugate gradients to ``tol`` in the units of y, after their cost was shown, or confirmed where there
-    is a function for it (None where the user declined); and what to do where they are not known to the tolerance.
+    is a function for it (None where the user declined); what to do where they are not known to the tolerance; and the
+    theorem that bounds them.
     """
     system = ExactSystem(reference, *read_all(reference.problem.source))
     tol /= subject.unit
@@ -74,9 +75,10 @@ def solve_exactly(
     if confirm is None:
         print(f"certify: {estimate}", file=sys.stderr, flush=True)
     elif not confirm(estimate):
-        return None, "conjugate gradients were declined; allow them, or raise tol"
+        return None, "conjugate gradients were declined; allow them, or raise tol", ""
     solution = system.solve(tol)
-    return system.bounds(solution, subject.tensor(X)), _REMEDIES[solution.ended].format(solution.products)
+    theorem = {"C1": "C1 (conjugate gradients)", "V7": "V7 (means)"}[solution.theorem]
+    return system.bounds(solution, subject.tensor(X)), _REMEDIES[solution.ended].format(solution.products), theorem
 
 
 def add_row_bounds(

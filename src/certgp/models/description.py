@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
@@ -13,13 +14,16 @@ from certgp.features.base import FEATURE_MAPS, build_features
 from certgp.gp import (
     ExactProcess,
     GaussianProcess,
+    IterativeProcess,
     LocalProcess,
     LowRankModel,
     LowRankProcess,
     MixtureProcess,
     Statistics,
 )
+from certgp.gp.conjugate_gradients import ExactSolution
 from certgp.guarantees import Certificate
+from certgp.guarantees.subject import name_kernel_inputs
 from certgp.kernels import kernel_from_description
 from certgp.methods import check_registered
 from certgp.models.fitted import FittedModel
@@ -56,15 +60,28 @@ def build_model(tensors: Tensors, values: Values, network: nn.Module | None = No
         values["y_scale"],
         tensors["standardiser.ignored"].numpy(),
     )
-    certificate = values["certificate"]
+    process = build_process(tensors, values["process"], network)
     return FittedModel(
-        build_process(tensors, values["process"], network),
+        process,
         standardiser,
         tensors["range.lower"].numpy(),
         tensors["range.upper"].numpy(),
         values["in_float64"],
-        None if certificate is None else Certificate.from_dict(certificate),
+        _saved_certificate(values["certificate"], process),
     )
+
+
+def _saved_certificate(described: Values | None, process: GaussianProcess) -> Certificate | None:
+    """The certificate in a file. Before 0.2 it did not name a projection or a network, and behind winsorised inputs it
+    spoke of a GP on these: that one is left out.
+    """
+    if described is None:
+        return None
+    certificate = Certificate.from_dict(described)
+    if "kernel_inputs" in described or not isinstance(process, LowRankProcess):
+        return certificate
+    transform = process.model.transform
+    return None if transform.returns_outliers else replace(certificate, kernel_inputs=name_kernel_inputs(transform))
 
 
 def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
@@ -83,6 +100,8 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
         return tensors, values | {"kind": "exact", "kernel": process.kernel.describe()}
     if isinstance(process, LocalProcess):
         return _describe_local(process, values)
+    if isinstance(process, IterativeProcess):
+        return _describe_iterative(process, values)
     if not isinstance(process, LowRankProcess):
         raise ModelFileError(f"a {type(process).__name__} cannot be saved")
     stats, model = process.statistics, process.model
@@ -112,7 +131,7 @@ def _describe_local(process: LocalProcess, values: Values) -> tuple[Tensors, Val
         "transform": describe_transform(transform),
         "neighbours": process.neighbours,
         "train_neighbours": process.train_neighbours,
-        "log_evidence": process.log_evidence(),
+        "log_evidence": process.known_log_evidence,
     }
 
 
@@ -128,6 +147,28 @@ def _build_local(tensors: Tensors, values: Values, network: nn.Module | None) ->
         values["train_neighbours"],
         values["log_evidence"],
     )
+
+
+def _describe_iterative(process: IterativeProcess, values: Values) -> tuple[Tensors, Values]:
+    solution = process.solution
+    tensors, local = _describe_local(process.local, values)
+    return tensors | {"solution.weights": solution.weights}, values | {
+        "kind": "iterative",
+        "local": local,
+        "tolerance": process.tolerance,
+        "log_determinant": process.log_determinant,
+        "solution": {
+            name: value
+            for name, value in asdict(replace(solution, weights=torch.empty(0))).items()
+            if name != "weights"
+        },
+    }
+
+
+def _build_iterative(tensors: Tensors, values: Values, network: nn.Module | None) -> IterativeProcess:
+    solution = ExactSolution(weights=tensors["solution.weights"], **values["solution"])
+    local = _build_local(tensors, values["local"], network)
+    return IterativeProcess(local, solution, values["tolerance"], values["log_determinant"])
 
 
 def build_process(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
@@ -148,6 +189,8 @@ def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -
         return ExactProcess(kernel, tensors["rows.X"], tensors["rows.y"], noise)
     if values["kind"] == "local":
         return _build_local(tensors, values, network)
+    if values["kind"] == "iterative":
+        return _build_iterative(tensors, values, network)
     transform = build_transform(values["transform"], _select_part(tensors, "model.transform."), network)
     features = build_features(values["features"], _select_part(tensors, "model.features."))
     A, b = tensors["statistics.A"], tensors["statistics.b"]

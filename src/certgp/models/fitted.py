@@ -18,6 +18,7 @@ from certgp.gp import (
     Box,
     ExactProcess,
     GaussianProcess,
+    IterativeProcess,
     LocalProcess,
     LowRankProcess,
     MixtureProcess,
@@ -71,7 +72,7 @@ class FittedModel:
     def certifies_itself(self) -> bool:
         """Can predictions be certified from what the model remembers alone?"""
         process = self.process
-        return not isinstance(process, LowRankProcess) or process.model.features.dominated
+        return not isinstance(process, LowRankProcess) or process.model.dominated
 
     def log_evidence(self) -> float:
         """Log density of the training targets in the units of y."""
@@ -139,7 +140,7 @@ class FittedModel:
 def _extend(process: GaussianProcess, more: RowSource, engine: Engine) -> GaussianProcess:
     if isinstance(process, MixtureProcess):
         return MixtureProcess([_extend(member, more, engine) for member in process.members])
-    if isinstance(process, ExactProcess | LocalProcess):
+    if isinstance(process, ExactProcess | IterativeProcess | LocalProcess):
         rows = more.take(slice(None))
         return process.updated(rows.X, rows.y)
     if isinstance(process, LowRankProcess):

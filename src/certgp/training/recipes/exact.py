@@ -1,48 +1,78 @@
-"""How an exact GP is trained: starting length-scales scanned on some rows, then L-BFGS on all."""
+"""How an exact GP is trained: by dense linear algebra on all rows, or by its near rows and an iterative solve."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import torch
 
+from certgp.checks import check_choice, check_positive
 from certgp.data import Chunk, RowSource, target_is_constant
 from certgp.errors import ConvergenceWarning, warn_user
 from certgp.gp import ExactProcess
-from certgp.gp.exact import check_exact_memory
+from certgp.gp.exact import check_exact_memory, fits_in_memory
 from certgp.training.full_batch.lbfgs import minimise
 from certgp.training.full_batch.objective import ExactObjective
 from certgp.training.full_batch.start import choose_exact_starting_scale
 from certgp.training.history import OptimisationResult
-from certgp.training.recipes.settings import Start
+from certgp.training.recipes.iterative import fit_iteratively
+from certgp.training.recipes.settings import AUTOMATIC, Settings, Start
 from certgp.training.recipes.trainer import Fit, Trainer
 
+SOLVERS = (AUTOMATIC, "dense", "iterative")
 _SCAN_ROWS = 1_000
+_DENSE_ROWS = 10_000  # up to which solver="auto" is dense: O(N^3) an iteration
 
 
 class ExactTrainer(Trainer):
-    """Dense linear algebra on all rows: O(N^3) an iteration."""
+    """Dense linear algebra on all rows, O(N^3) an iteration; or conjugate gradients on the kernel matrix, O(N^2) a step
+    and O(N) memory, at hyper-parameters that near rows choose.
+    """
+
+    def __init__(self, settings: Settings, solver: str = AUTOMATIC, tolerance: float = 0.01) -> None:
+        super().__init__(settings)
+        self._solver = check_choice("solver", solver, SOLVERS)
+        self._tolerance = check_positive("tolerance", tolerance)
 
     def fit(self, source: RowSource, rank: int) -> Fit:
         """Train; the rank is the number of rows."""
         return self.fit_at(source, source.n_rows)
 
     def fit_at(self, source: RowSource, rank: int) -> Fit:
-        check_exact_memory(source.n_rows)
-        start = self.settings.start(float(np.sqrt(source.n_columns)))
+        if self._is_dense(source.n_rows):
+            check_exact_memory(source.n_rows)
+            return self._fit_densely(source)
+        quiet = ExactTrainer(replace(self.settings, callbacks=None, verbose=0), "dense")
+        return fit_iteratively(self.settings, source, self._tolerance, quiet.train)
+
+    def _is_dense(self, n: int) -> bool:
+        if self._solver == AUTOMATIC:
+            return n <= _DENSE_ROWS and fits_in_memory(n)
+        return self._solver == "dense"
+
+    def _fit_densely(self, source: RowSource) -> Fit:
         rows = source.take(slice(None))
         if not self.settings.optimize or target_is_constant(source):
+            start = self._start(rows)
             process = ExactProcess(start.kernel, rows.X, rows.y, start.noise_variance)
             return Fit(process, OptimisationResult.none())
-        return self._train(rows, start)
+        fit = self.train(rows)
+        if not fit.outcome.converged and not fit.outcome.stopped:
+            warn_user(f"the fit stopped before it converged: {fit.outcome.reason}", ConvergenceWarning)
+        return fit
 
-    def _train(self, rows: Chunk, start: Start) -> Fit:
+    def _start(self, rows: Chunk) -> Start:
+        return self.settings.start(float(np.sqrt(rows.X.shape[1])))
+
+    def train(self, rows: Chunk) -> Fit:
+        """Hyper-parameters by the exact likelihood of these rows."""
+        start = self._start(rows)
         objective = _objective(rows, start)
         if not self.settings.lengths_are_given:
             self._scan(objective, rows, start)
         settings = self.settings
         outcome = minimise(objective, max_iter=settings.max_iter, rank=len(rows.y), callbacks=settings.observers)
-        if not outcome.converged and not outcome.stopped:
-            warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
         kernel, noise = objective.solution()
         return Fit(ExactProcess(kernel, rows.X, rows.y, noise), outcome)
 

@@ -17,28 +17,35 @@ from certgp.gp.conditionals import is_radial
 from certgp.gp.local import LocalProcess
 from certgp.kernels import Kernel
 from certgp.training.full_batch.lbfgs import minimise
+from certgp.training.full_batch.start import scan_length_scales
 from certgp.training.full_batch.trials import Trial
-from certgp.training.history import History, OptimisationResult
+from certgp.training.history import History, Iteration, OptimisationResult
 from certgp.training.local import (
     LinearMetric,
     LocalObjective,
     Metric,
+    NetworkMetric,
     ScaledMetric,
     TargetRows,
     fit_noise,
     pick_targets,
+    profiled_loss,
     row_losses,
+    train_network,
 )
 from certgp.training.recipes.settings import AUTOMATIC, Settings, Start
 from certgp.training.recipes.trainer import Fit, Trainer
 
-METRICS = ("auto", "ard", "linear")
+METRICS = ("auto", "ard", "linear", "network")
 KERNELS = ("matern12", "matern32", "matern52")  # what kernel="auto" chooses from
 _ROUND_ROWS, _ROUND_ITERATIONS, _ROUNDS, _TRIAL_ROUNDS = 2_000, 15, 4, 2
 _MAP_ROWS, _MAP_ITERATIONS, _MAP_ROUNDS, _MAP_COLUMNS = 10_000, 10, 4, 20
+_EPOCHS, _EPOCH_ROWS = 20, 8_192
 _NOISE_ROWS = 8_000
+_FACTORS = (1.0, 0.3, 0.1, 0.03, 0.01, 3.0, 10.0)  # of the starting length-scales
 _DEFAULT_KERNEL, _FEWEST_ITERATIONS_TO_CHOOSE = "matern32", 120
 _JUDGES, _JUDGE_SHARE, _FEWEST_ROWS_TO_JUDGE = 3_000, 0.1, 500
+_MAP_GAIN = 0.003  # nats per judge, below which the map is not trained further
 _GAIN = 0.01  # nats per row of fresh rows, below which another round is not worth it
 _STANDARD_ERRORS = 2.0  # by which held-out rows must prefer a learned map
 
@@ -50,6 +57,7 @@ class LocalRecipe:
     neighbours: int
     train_neighbours: int
     metric: str
+    hidden: tuple[int, ...] = (128, 64)
 
     def __post_init__(self) -> None:
         check_count("neighbours", self.neighbours)
@@ -76,10 +84,10 @@ class LocalTrainer(Trainer):
         self._recipe = recipe
         for kernel in self._kernels():
             given = replace(settings, kernel=kernel).kernel_object()
-            if recipe.metric == "linear" and not _takes_a_map(given):
+            if recipe.metric in ("linear", "network") and not _takes_a_map(given):
                 raise InvalidInputError(
-                    "metric='linear' needs a kernel that depends on one distance over all columns, such as 'matern32'; "
-                    f"the {given.name} kernel does not. Use metric='ard'"
+                    f"metric={recipe.metric!r} needs a kernel that depends on one distance over all columns, such as "
+                    f"'matern32'; the {given.name} kernel does not. Use metric='ard'"
                 )
 
     def fit(self, source: RowSource, rank: int) -> Fit:
@@ -168,7 +176,8 @@ class _Training:
             return metric
         if self.recipe.metric == "auto" and (not self.has_judges or self.rows.X.shape[1] < 2):
             return metric
-        return self._learn_map(metric)
+        mapped = self._learn_map(metric)
+        return self._learn_network(mapped) if self.recipe.metric == "network" and not self.progress.stopped else mapped
 
     def _choose_kernel(self, starts: list[Start]) -> Metric:
         """Two rounds of each kernel on the same rows; the one that held-out rows prefer goes on.
@@ -181,9 +190,11 @@ class _Training:
             began = time.perf_counter()
             metric = _scaled(start, self.rows.X.shape[1])
             self.rng = np.random.default_rng(seed)
+            if not self.settings.lengths_are_given:
+                self._scan(metric)
             value = self._rounds(metric, _TRIAL_ROUNDS, _ROUND_ROWS, _ROUND_ITERATIONS)
             if len(starts) > 1:
-                self._fit_noise(metric)
+                self._fit_noise(metric, _NOISE_ROWS // 2)
             loss = self._judge(metric).mean() if len(starts) > 1 else value
             if len(starts) > 1:
                 self.progress.trials.append(Trial(start.kernel.name, value, float(loss), time.perf_counter() - began))
@@ -192,6 +203,14 @@ class _Training:
             best, least = metric, float(loss)
         assert best is not None
         return best
+
+    def _scan(self, metric: ScaledMetric) -> None:
+        """Find the scale of the length-scales: from far too long ones, gradients lead to a fit that sees noise alone.
+
+        A common factor leaves the neighbours as they are.
+        """
+        data, ratio = self._fresh(metric, _ROUND_ROWS), metric.ratio
+        scan_length_scales(metric.lengths(), lambda: profiled_loss(metric, data, ratio)[0], _FACTORS)
 
     def _rounds(self, metric: Metric, rounds: int, rows: int, iterations: int) -> float:
         """Optimise on fresh rows and their neighbours in the metric of the moment, again and again."""
@@ -222,8 +241,8 @@ class _Training:
         targets = np.sort(self.rng.choice(self.pool, min(rows, len(self.pool)), replace=False))
         return pick_targets(metric, self.rows, targets, self.recipe.train_neighbours)
 
-    def _fit_noise(self, metric: Metric) -> None:
-        fit_noise(metric, self._fresh(metric, _NOISE_ROWS))
+    def _fit_noise(self, metric: Metric, rows: int = _NOISE_ROWS) -> None:
+        fit_noise(metric, self._fresh(metric, rows))
 
     def _judge(self, metric: Metric) -> NDArray[np.float64]:
         """The loss of every judge given its neighbours."""
@@ -236,18 +255,48 @@ class _Training:
         columns = min(_MAP_COLUMNS, self.rows.X.shape[1])
         metric = LinearMetric(kernel, kernel.values["length_scale"], columns, scaled.ratio)
         best, losses = metric.snapshot(), before
-        for _ in range(_MAP_ROUNDS):
+        for done in range(_MAP_ROUNDS):
             value = self._rounds(metric, 1, _MAP_ROWS, _MAP_ITERATIONS)
             now = self._judge(metric)
-            if now.mean() < losses.mean():
+            gain = float(losses.mean() - now.mean())
+            if gain > 0.0:
                 best, losses = metric.snapshot(), now
-            if self.progress.stopped:
+            # the first round may lose: it leaves the length-scales behind
+            if self.progress.stopped or (done and gain < _MAP_GAIN):
                 break
         metric.load_state_dict(best)
         self._fit_noise(metric)
         after = self._judge(metric)
         self.progress.trials.append(Trial("ard", float("nan"), float(before.mean()), 0.0))
         self.progress.trials.append(Trial("linear", value, float(after.mean()), time.perf_counter() - began))
-        gain = before - after
-        needed = _STANDARD_ERRORS * float(gain.std(ddof=1)) / math.sqrt(len(gain))
-        return metric if self.recipe.metric == "linear" or gain.mean() > needed else scaled
+        gains = before - after
+        needed = _STANDARD_ERRORS * float(gains.std(ddof=1)) / math.sqrt(len(gains))
+        return metric if self.recipe.metric == "linear" or gains.mean() > needed else scaled
+
+    def _learn_network(self, start: Metric) -> Metric:
+        """A network added to the linear map, at the epoch that held-out rows like best."""
+        began, rows = time.perf_counter(), self.recipe.train_neighbours
+        generator = torch.Generator().manual_seed(int(self.rng.integers(2**31)))
+        kernel = start.kernel.with_signal_variance(start.signal)
+        metric = NetworkMetric(kernel, start.linear_map.detach(), self.recipe.hidden, start.ratio, generator)
+        best, least = metric.snapshot(), float(self._judge(start).mean())
+
+        def after_epoch(epoch: int, value: float) -> bool:
+            nonlocal best, least
+            loss = float(self._judge(metric).mean())
+            if loss < least:
+                best, least = metric.snapshot(), loss
+            history, seconds = self.progress.history, time.perf_counter() - self.progress.started
+            record = Iteration(len(history) + 1, value, float("nan"), seconds, rows, loss)
+            self.progress.history = history + History((record,))
+            stop = any([callback(record) for callback in self.settings.observers])  # all see it  # noqa: C419
+            self.progress.stopped = stop
+            return stop
+
+        epochs = min(_EPOCHS, self.settings.max_iter - len(self.progress.history))
+        train_network(metric, epochs, lambda: self._fresh(metric, _EPOCH_ROWS), after_epoch)
+        metric.load_state_dict(best)
+        self._fit_noise(metric)
+        loss = float(self._judge(metric).mean())
+        self.progress.trials.append(Trial("network", least, loss, time.perf_counter() - began))
+        return metric
