@@ -80,7 +80,8 @@ class ObjectiveParameters:
     """What low-rank models maximise, and how sure they are.
 
     objective : "elbo" (a lower bound on the exact evidence; needs features dominated by the kernel) or "marginal"
-    variance : "dtc" adds the prior variance lost by truncation (needs them too), "lowrank" does not
+    variance : "dtc" adds the prior variance lost by truncation (needs them too), "lowrank" adds it outside the range of
+        the training inputs only, "paper" nowhere: the low-rank model itself, most certain far from all data
     """
 
     objective: str = "elbo"
