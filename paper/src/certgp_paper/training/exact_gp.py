@@ -123,7 +123,7 @@ def _information(L: Tensor, U: Tensor, Z: Tensor, ratio: float) -> Array:
     powers = torch.cat([torch.ones(n, 1, dtype=U.dtype), U, U.square()], 1)  # (N, 1 + 2 D)
     right = (powers[:, :, None] * w[:, None, :]).reshape(n, -1)
     left = torch.cat([_correlation(U[i : i + _BLOCK], U) @ right for i in range(0, n, _BLOCK)])
-    plain, once, twice = left.reshape(n, -1, m).split([1, dimension, dimension], 1)
+    plain, once, twice = left.reshape(n, -1, m).split([1, dimension, dimension], 1)  # type: ignore[no-untyped-call]
     by_lengths = U.square()[:, :, None] * plain - 2.0 * U[:, :, None] * once + twice
     moved = torch.cat([by_lengths, ratio * w[:, None, :]], 1).reshape(n, -1)
     B = solve_lower(L, moved).reshape(n, dimension + 1, m).double()
