@@ -41,7 +41,7 @@ class DenseTruth:
         inputs, new_inputs = (torch.from_numpy(standardiser.inputs(part)) for part in (X, X_test))
         s2, n = process.noise_variance, len(X)
         with torch.no_grad():
-            rows, new = process.model.transform(inputs), process.model.transform(new_inputs)
+            rows, new = process.model.kernel_inputs(inputs), process.model.kernel_inputs(new_inputs)
             S1 = process.kernel(rows, rows).numpy()
             cross = process.kernel(rows, new).numpy()
         S1[np.diag_indices(n)] += s2

@@ -59,7 +59,7 @@ def report(data: str, model: str, ranks: list[int], as_json: bool) -> None:
     order, count = np.random.default_rng(0).permutation(len(rows.X)), min(ROWS, len(rows.X) // 2)
     with torch.no_grad():
         chosen_on, judges = (
-            process.model.transform(torch.from_numpy(standardiser.inputs(rows.X[part])))
+            process.model.kernel_inputs(torch.from_numpy(standardiser.inputs(rows.X[part])))
             for part in (order[:count], order[count : 2 * count])
         )
         kernel = process.kernel.with_signal_variance(1.0)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from certgp.estimators import GPRegressor
 from certgp.gp import ExactProcess
 from certgp.guarantees import Certificate
+from certgp.transforms import Clip, Identity
 from helpers import dense_kernel, dense_kl, dense_log_evidence
 
 Array = NDArray[np.float64]
@@ -22,6 +23,7 @@ class Truth:
     """Of the exact GP with the hyper-parameters of a fitted model, given its training rows."""
 
     kl: float  # KL(exact || model)
+    reverse_kl: float  # KL(model || exact)
     log_evidence: float
     mean: Array  # at new rows
     variance: Array  # of f
@@ -31,6 +33,9 @@ class Truth:
         assert certificate.confidence == 1.0
         assert certificate.kl.lower <= self.kl + 1e-9
         assert self.kl <= certificate.kl.upper + 1e-9
+        if certificate.reverse_kl is not None:
+            assert certificate.reverse_kl.lower <= self.reverse_kl + 1e-9
+            assert self.reverse_kl <= certificate.reverse_kl.upper + 1e-9
         assert certificate.log_evidence is not None
         slack = 1e-9 * abs(self.log_evidence)
         assert certificate.log_evidence.lower - slack <= self.log_evidence <= certificate.log_evidence.upper + slack
@@ -53,7 +58,9 @@ def dense_truth(model: GPRegressor, X: Array, y: Array, new: Array) -> Truth:
     process, units = fitted.process, fitted.standardiser
     inputs, others = fitted.tensor(X), fitted.tensor(new)
     if isinstance(process, ExactProcess):
-        seen, unseen, kl = inputs, others, 0.0
+        seen, unseen, kl, reverse = inputs, others, 0.0, 0.0
+    elif isinstance(process.model.transform, (Identity, Clip)):  # the exact GP knows nothing of winsorised inputs
+        seen, unseen = inputs, others
     else:
         seen, unseen = process.model.transform(inputs), process.model.transform(others)
     target, s2 = torch.from_numpy(units.target(y)), process.noise_variance
@@ -61,11 +68,11 @@ def dense_truth(model: GPRegressor, X: Array, y: Array, new: Array) -> Truth:
     S = K + s2 * torch.eye(len(y), dtype=torch.float64)
     if not isinstance(process, ExactProcess):
         phi = process.features(inputs)
-        kl = dense_kl(K, phi @ phi.mT, s2)
+        kl, reverse = dense_kl(K, phi @ phi.mT, s2), dense_kl(phi @ phi.mT, K, s2)
     mean = cross @ torch.linalg.solve(S, target)
     variance = prior.diagonal() - (cross * torch.linalg.solve(S, cross.mT).mT).sum(1)
     evidence = dense_log_evidence(S, target) - len(y) * math.log(units.y_scale)
-    return Truth(kl, evidence, units.mean_to_user(mean.numpy()), units.variance_to_user(variance.numpy()))
+    return Truth(kl, reverse, evidence, units.mean_to_user(mean.numpy()), units.variance_to_user(variance.numpy()))
 
 
 def _values(kernel, X, Z):

@@ -245,12 +245,14 @@ def test_every_estimator_is_cloned_changed_and_pickled(name, fitted):
 
 
 @every_method
+@pytest.mark.filterwarnings("ignore::certgp.errors.ExtrapolationWarning")
 def test_every_certificate_holds_the_truth(name, fitted):
     model = fitted[name]
-    truth = dense_truth(model, X, Y, NEW)
-    for certificate in (model.certify(), model.certify(NEW), model.certify(NEW, reference_rank=50)):
-        truth.check(model, certificate, NEW)
-    assert model.certify(NEW).mean_error is not None
+    new = np.r_[NEW, NEW[:2] + 0.5 * np.ptp(X, axis=0), NEW[:2] - 30.0]  # inside, beside and far outside
+    truth = dense_truth(model, X, Y, new)
+    for certificate in (model.certify(), model.certify(new), model.certify(new, reference_rank=50)):
+        truth.check(model, certificate, new)
+    assert model.certify(new).mean_error is not None
 
 
 @every_method

@@ -10,6 +10,7 @@ import pytest
 import certgp
 from certgp.errors import InvalidInputError, RankWarning
 from certgp.guarantees import gaussian_kl
+from certgp.transforms import Projection
 
 pytestmark = pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
 
@@ -23,7 +24,9 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 def dense_kl(gp: certgp.estimators.GPRegressor, X: np.ndarray) -> float:
     process = gp._model.process
-    inputs = process.model.transform(gp._model.tensor(X))
+    inputs = gp._model.tensor(X)
+    if isinstance(process.model.transform, Projection):
+        inputs = process.model.transform(inputs)
     K = process.signal_variance * process.model.features.kernel(inputs, inputs).detach().numpy()
     phi = process.features(gp._model.tensor(X)).numpy()
     eye = process.noise_variance * np.eye(len(X))
@@ -35,7 +38,7 @@ def dense_kl(gp: certgp.estimators.GPRegressor, X: np.ndarray) -> float:
     [
         certgp.MercerGP("auto", tolerance=1e-3, max_iter=40, random_state=0),
         certgp.SparseGP("auto", tolerance=1e-3, max_iter=30, random_state=0),
-        certgp.FourierGP("auto", tolerance=1e-2, max_iter=30, random_state=0, winsorize=False),
+        certgp.FourierGP("auto", tolerance=1e-2, max_iter=30, random_state=0),
         certgp.SparseGP("auto", kernel="matern52", tolerance=1e-2, max_iter=30, random_state=0),
     ],
     ids=lambda gp: f"{type(gp).__name__}-{gp.kernel}",
@@ -50,6 +53,18 @@ def test_tolerance_is_met_and_the_rank_is_within_one_doubling(gp, data):
     half = gp._model.process.truncated(max(gp.rank_ // 2 // 2 * 2, 2))
     gp.hold(replace(gp._model, process=half))
     assert gp.rank_ < 5 or dense_kl(gp, X) > gp.tolerance * len(X)
+
+
+def test_no_training_row_is_winsorised_where_the_certificate_counts():
+    """At a rank that is given 2 of 1,500 rows are moved, and the exact GP on the rows as they are is out of reach."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1_500, 1))
+    y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.standard_normal(1_500)
+    fixed = {"length_scale": 0.5, "noise_variance": 0.01, "optimize": False, "random_state": 0}
+    gp = certgp.FourierGP("auto", tolerance=1e-2, **fixed).fit(X, y)
+    assert gp.certify().kl.upper <= 1e-2 * len(X)
+    at_that_rank = certgp.FourierGP(gp.rank_, **fixed).fit(X, y)
+    assert at_that_rank.certify().kl.lower > 1e-2 * len(X)
 
 
 def test_max_rank_ends_the_search_with_a_reason(data):

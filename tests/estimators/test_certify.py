@@ -143,8 +143,8 @@ def test_auto_names_its_own_remedy_for_learned_frequencies(data):
 
 
 def test_statistical_tightening_narrows_a_wide_interval(weak, exact, data):
-    wide = weak.certify(reference_rank=90)
-    tight = weak.certify(reference_rank=90, delta=0.01)
+    wide = weak.certify(reference_rank=120)
+    tight = weak.certify(reference_rank=120, delta=0.01)
     assert tight.confidence == 0.99
     assert tight.kl.half_width < 0.5 * wide.kl.half_width
     assert tight.theorem.startswith("R2")
@@ -270,3 +270,50 @@ def test_fourier_models_are_certified_by_default(data, exact):
         gp = certgp.FourierGP(60, winsorize=False, **FIXED).fit(X, y)
         certificate = gp.certify(X_new)
     assert holds(certificate, gp, exact, X_new)
+
+
+# -------------------- which exact GP is meant
+
+
+@pytest.mark.parametrize(
+    ("gp", "where"),
+    [
+        (certgp.MercerGP(12, projection=None, **FIXED), ""),
+        (certgp.SparseGP(12, **FIXED), ""),
+        (certgp.FourierGP(12, **FIXED), ""),  # winsorised: the exact GP is that on X itself
+        (certgp.MercerGP(12, projection=2, **FIXED), " on the outputs g(x) of its projection"),
+        (
+            certgp.DeepMercerGP(6, hidden=(4,), optimize=False, noise_variance=0.5, random_state=0),
+            " on the outputs g(x) of its network",
+        ),
+    ],
+    ids=["mercer", "sparse", "fourier", "projection", "network"],
+)
+def test_the_sentence_names_the_gp_that_is_meant(gp, where, data, tmp_path):
+    X, y, X_new = data
+    gp.fit(X, y)
+    certificate = gp.certify(X_new, reference_rank=60)
+    assert certificate.kernel_inputs == (where.removeprefix(" on ") or None)
+    assert f"differ from the exact GP's{where} by at most" in certificate.sentence()
+    close = replace(certificate, kl=Interval(0.0, 1.0), mean_error=None)
+    assert f"The exact GP{where} and this model differ" in close.sentence()
+    assert f"close to the exact GP{where}." in replace(close, kl=Interval(0.0, 1e9)).sentence()
+    assert f"far from the exact GP{where}:" in replace(close, kl=Interval(0.9e9, 1e9)).sentence()
+    assert ("g(x)" in str(certificate)) == bool(where)
+    gp.save(tmp_path / "m")
+    assert certgp.load(tmp_path / "m").certify().kernel_inputs == certificate.kernel_inputs
+
+
+def test_both_divergences_are_printed_and_the_lower_end_is_above_the_elbo(weak):
+    certificate = weak.certify()
+    assert f"KL(model || exact)  [0, {certificate.reverse_kl.upper:.6g}]" in str(certificate)
+    assert certificate.to_dict()["reverse_kl"] == [0.0, certificate.reverse_kl.upper]
+    assert "K3 (reverse divergence), E4 (concave ELBO)" in certificate.theorem
+    gain = certificate.evidence["paper_bound"] - 0.5 * certificate.evidence["lost_log_determinant"]
+    assert gain > 100.0  # nats: the ELBO counts what this weak model lost of every row fully
+    elbo = weak.rank_curve().elbo[-1]
+    assert certificate.log_evidence.lower == pytest.approx(elbo + gain, rel=1e-9)
+    read = weak.certify(reference_rank=60)
+    assert "E3 (ELBO row by row)" in read.theorem
+    assert read.kl.upper - read.evidence["kl_to_reference"] == pytest.approx(read.evidence["half_width"], rel=1e-6)
+    assert read.evidence["kl_to_reference"] - read.kl.lower < 0.7 * read.evidence["half_width"]

@@ -28,6 +28,7 @@ from cases import (
 from safetensors import safe_open
 
 import certgp
+from certgp.errors import NotCertifiableError
 
 TOLERANCE = 1e-9  # relative to the largest number of an array
 ITERATED = {"certificate tolerance": 1e-6, "certificate solved": 1e-6}  # small residuals, and conjugate gradients
@@ -79,3 +80,11 @@ def test_files_of_format_2_are_saved_in_the_present_format(record, tmp_path):
         assert file.metadata()["format_version"] == "3"
     found = plain(predictions(certgp.load(tmp_path / "sparse.model"), CASES["sparse"][2]))
     assert not list(differences(found, record["sparse"]["predictions"], "sparse", TOLERANCE))
+
+
+def test_certificates_of_format_2_speak_of_the_gp_on_the_users_own_inputs():
+    """They did not where inputs were winsorised: such a one is forgotten, and others name a network."""
+    assert certgp.load(MODELS / "sparse-auto.model").certify().kernel_inputs is None
+    assert "network" in certgp.load(MODELS / "deep-mercer-auto.model").certify().sentence()
+    with pytest.raises(NotCertifiableError, match="rows="):
+        certgp.load(MODELS / "fourier-auto.model").certify()

@@ -1,7 +1,8 @@
 """Random small problems, their dense truth, and the check of every statement that certgp makes about them.
 
 ``draw_problem(seed)`` draws one: N <= 120 rows, D <= 6, length-scales .05 to 20, noise 1e-4 to 10, rank 1 to N,
-six input laws, all kernels, all maps. Each statement is compared with dense linear algebra that shares no code with it.
+six input laws, all kernels, all maps, rows to predict inside and outside the range of X. Each statement is compared
+with dense linear algebra that shares no code with it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from certgp.features import (
 )
 from certgp.features.data_mercer import principal_directions_of
 from certgp.features.spectral import SpectralDesign, iid_design, sobol_design, widened_design
-from certgp.gp import LowRankModel, LowRankPosterior, Statistics
+from certgp.gp import LowRankModel, LowRankPosterior, Statistics, elbo
+from certgp.guarantees.rounding import certified_gap
 from certgp.kernels import Gaussian, Kernel, Matern12, Matern32, Matern52
 from certgp.transforms import Identity
 
@@ -77,6 +79,7 @@ def draw_problem(seed: int) -> SmallProblem:
     draw = INPUT_LAWS[str(rng.choice(list(INPUT_LAWS)))]
     both = torch.from_numpy(draw(rng, n + 5, d))
     X, X_new = both[:n], both[n:]
+    X_new[-2:] += torch.tensor([[0.6], [3.0]], dtype=torch.float64) * (X.amax(0) - X.amin(0))  # beside X, and far out
     kind = str(rng.choice(MAPS))
     family = Gaussian if kind == "mercer" else rng.choice([Gaussian, Matern12, Matern32, Matern52])
     kernel = family(np.exp(rng.uniform(np.log(0.05), np.log(20.0), d if rng.random() < 0.5 else 1)).repeat(1))
@@ -119,14 +122,15 @@ def tight_problems() -> list[SmallProblem]:
     far = MercerMap(Gaussian(1.0), [0.1], 1)  # its one feature vanishes at x = 30: nothing is captured
     at_zero = [[0.0]]
     beside = [[float(np.sqrt(np.log(2.0)))]]  # correlation 1 / sqrt(2) with zero
-    one_wave = torch.zeros((1, 1), dtype=torch.float64)
-    above = FourierMap(Gaussian(1.0), SpectralDesign(one_wave, torch.full((1,), 4.0, dtype=torch.float64)))
+    above, far_above = _constant_wave(4.0), _constant_wave(1e6)
     seen = NystromMap(Gaussian(1.0), torch.zeros((1, 1), dtype=torch.float64), jitter=0.0)
     return [
         _by_hand(far, [[30.0]], [[30.0]], noise=10.0),  # the mean's second term is all there is
         _by_hand(far, [[30.0]], [[30.0]], noise=1.0),  # Cauchy-Schwarz within a factor of two
         _by_hand(far, [[30.0]], [[30.0]], noise=1e-3),
         _by_hand(ResidualMap(far, torch.tensor([[30.0]], dtype=torch.float64)), [[30.0]], [[30.0]], noise=0.1),
+        _by_hand(far, [[30.0], [60.0]], [[30.0]], noise=0.5),  # two lost directions, each twice the noise
+        _by_hand(far_above, [[30.0]], [[30.0]], noise=0.1, reference=far),  # only the log determinant is left of E
         _by_hand(above, at_zero, beside, noise=0.1),
         _by_hand(above, at_zero, beside, noise=100.0),
         _by_hand(seen, beside, at_zero, noise=1e-3),  # the new row is captured, the training row is not
@@ -134,10 +138,18 @@ def tight_problems() -> list[SmallProblem]:
     ]
 
 
-def _by_hand(features: FeatureMap, rows: list, new: list, noise: float) -> SmallProblem:
+def _constant_wave(weight: float) -> FourierMap:
+    one_wave = torch.zeros((1, 1), dtype=torch.float64)
+    return FourierMap(Gaussian(1.0), SpectralDesign(one_wave, torch.full((1,), weight, dtype=torch.float64)))
+
+
+def _by_hand(
+    features: FeatureMap, rows: list, new: list, noise: float, reference: FeatureMap | None = None
+) -> SmallProblem:
     X, X_new = torch.tensor(rows, dtype=torch.float64), torch.tensor(new, dtype=torch.float64)
     y = torch.ones(len(rows), dtype=torch.float64)
-    reference = features if features.dominated else MercerMap(Gaussian(1.0), [1.0], 3)
+    if reference is None:
+        reference = features if features.dominated else MercerMap(Gaussian(1.0), [1.0], 3)
     return SmallProblem(X, y, X_new, Gaussian(1.0), features, 1.0, noise, reference, np.random.default_rng(0))
 
 
@@ -192,6 +204,8 @@ class Truth:
         self.variance = np.diag(self.K_all)[n:] - np.sum(cross * scipy.linalg.cho_solve(factor, cross.T).T, axis=1)
         self.e = self._relative(self.K, self.Sigma)
         self.kl = self._divergence(self.e)
+        self.reverse_kl = self._divergence(self._relative(self.Sigma, self.K))
+        self.lost_log_determinant = log_det - np.linalg.slogdet(self.Sigma + s2 * np.eye(n))[1]
         # relative rounding of a solve with S1, whose condition number is at most Tr K / s2 + 1
         self.rounding = 1e-14 * (np.trace(self.K) / s2 + 1.0) * max(1.0, np.abs(y).max() ** 2, sf2) * n
 
@@ -268,8 +282,16 @@ def _own_statements(p: SmallProblem, truth: Truth) -> Iterator[Statement]:
     own = g.certify_dominated(stats, sf2, s2, map_rounding)
     yield Statement("K1", own.kl.lower, truth.kl, own.evidence["paper_bound"], r)
     yield Statement("K2", own.kl.lower, truth.kl, own.kl.upper, r)
-    yield Statement("E1", own.log_evidence.lower, truth.log_evidence, np.inf, r)
+    scaled = stats.scaled(sf2)
+    plain = elbo(scaled, certified_gap(scaled, sf2, map_rounding), s2) - own.evidence["log_evidence_slack"]
+    yield Statement("E1", plain, truth.log_evidence, np.inf, r)
     yield Statement("E2", -np.inf, truth.log_evidence, own.log_evidence.upper, r)
+    read = g.certify_dominated(stats, sf2, s2, map_rounding, g.RowLosses.of(p.features(p.X), sf2, s2, map_rounding))
+    for name, found in {"E4": own, "E3": read}.items():
+        yield Statement(name, plain, found.log_evidence.lower, truth.log_evidence, r)  # and never below the ELBO
+        yield Statement(name, 0.0, truth.lost_log_determinant, found.evidence["lost_log_determinant"], r)
+        yield Statement("K3", found.reverse_kl.lower, truth.reverse_kl, found.reverse_kl.upper, r)
+        yield Statement("K3", 0.0, found.reverse_kl.upper, 0.5 * found.evidence["lost_log_determinant"], 1e-12)
     bounds = g.pointwise_bounds(stats.scaled(sf2), np.sqrt(sf2) * p.features(p.X_new), sf2, s2, map_rounding)
     yield from _row_statements("P1", bounds, truth)
     V = principal_directions_of(stats.A, max(1, stats.rank // 2))
@@ -299,7 +321,8 @@ def _reference_statements(p: SmallProblem, truth: Truth) -> Iterator[Statement]:
     name = {MercerMap: "D1", NystromMap: "D2", ResidualMap: "D4"}[type(p.reference)]
     yield Statement(name, 0.0, lowest, np.inf, 1e-10 * p.signal_variance * truth.n)
     yield Statement("R1", certificate.kl.lower, truth.kl, certificate.kl.upper, r)
-    yield Statement("E1", certificate.log_evidence.lower, truth.log_evidence, certificate.log_evidence.upper, r)
+    yield Statement("R3", certificate.reverse_kl.lower, truth.reverse_kl, certificate.reverse_kl.upper, r)
+    yield Statement("E3", certificate.log_evidence.lower, truth.log_evidence, certificate.log_evidence.upper, r)
     predictive = g.expected_predictive_kl(reference, p.X_new).interval
     yield Statement("P2", predictive.lower, truth.predictive_kl(), predictive.upper, 2.0 * r)
     system = g.ExactSystem(reference, p.X, p.y)

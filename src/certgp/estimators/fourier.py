@@ -17,7 +17,8 @@ class FourierGP(ObjectiveParameters, LowRankParameters, StartParameters, SharedP
     learn_frequencies : also learn the frequencies (sparse spectrum GP): more accurate, but no longer an approximation
         of the kernel, so outside the paper's Theorem 2
     winsorize : pull inputs beyond the .1 and 99.9 % points of each column to these, in fit and predict: waves do not
-        decay, so a single far-out row would ruin the predictions around it
+        decay, so a single far-out row would ruin the predictions around it. With rank="auto" beyond the range of the
+        training rows, so that none of these moves: certificates compare with the exact GP on the rows as they are
     kernel : a kernel with a spectral law: "gaussian", "matern12", "matern32", "matern52" or such a kernel object
     objective : "marginal"; the ELBO needs features dominated by the kernel
     variance : "lowrank"; random features lose no prior variance on average

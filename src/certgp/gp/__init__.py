@@ -1,7 +1,14 @@
 """The mathematics of one Gaussian process: statistics, evidence, posterior, and the exact GP."""
 
 from certgp.gp.calibration import noise_scale
-from certgp.gp.evidence import EvidenceGradient, elbo, evidence_gradient, log_evidence, log_evidence_upper_bound
+from certgp.gp.evidence import (
+    EvidenceGradient,
+    elbo,
+    evidence_gradient,
+    log_evidence,
+    log_evidence_lower_bound,
+    log_evidence_upper_bound,
+)
 from certgp.gp.exact import ExactProcess, exact_log_evidence
 from certgp.gp.exchange import BasisPool
 from certgp.gp.local import LocalProcess
@@ -33,6 +40,7 @@ __all__ = [
     "feature_cotangent",
     "greedy_selection",
     "log_evidence",
+    "log_evidence_lower_bound",
     "log_evidence_upper_bound",
     "mixture_log_density",
     "mixture_moments",

@@ -33,6 +33,14 @@ def elbo(stats: Statistics, gap: float, noise_variance: float) -> float:
     return log_evidence(stats, noise_variance) - gap / (2.0 * noise_variance)
 
 
+def log_evidence_lower_bound(stats: Statistics, lost_log_determinant: float, noise_variance: float) -> float:
+    """log_evidence - h / 2 <= log p(y), for maps that are dominated by the kernel, where ln|K + s2 I| is at most
+    ``lost_log_determinant`` = h above the map's: the quadratic form y'S^-1 y falls as S grows. Never below the ELBO,
+    whose h is Tr(K - Phi Phi') / s2.
+    """
+    return log_evidence(stats, noise_variance) - 0.5 * lost_log_determinant
+
+
 def log_evidence_upper_bound(stats: Statistics, gap: float, noise_variance: float) -> float:
     r"""Upper bound on the exact log p(y) for maps that are dominated by the kernel and lose at most ``gap`` of the
     trace.  [Titsias 2014; theory 7.6]

@@ -42,7 +42,7 @@ class LocalProcess(GaussianProcess):
         train_neighbours: int,
         log_evidence: float | None = None,
     ) -> None:
-        self._transform = transform.requires_grad_(False)
+        self._transform = transform.eval().requires_grad_(False)
         self._kernel = kernel.detached()
         self.X, self.y = X, y
         self.signal_variance = float(kernel.signal_variance)
@@ -88,6 +88,11 @@ class LocalProcess(GaussianProcess):
         """sum_i log N(y_i | mean_i, variance_i + s2) over the training rows in their order."""
         if self._log_evidence is None:
             self._log_evidence = self._terms(0)
+        return self._log_evidence
+
+    @property
+    def known_log_evidence(self) -> float | None:
+        """The log evidence, where it was asked for before."""
         return self._log_evidence
 
     def _terms(self, first: int) -> float:

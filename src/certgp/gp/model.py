@@ -35,6 +35,21 @@ class LowRankModel(nn.Module):
         phi: Tensor = self.features(self.transform(X))
         return phi
 
+    @property
+    def dominated(self) -> bool:
+        """Is Phi Phi' <= K proven for every X, with K the exact kernel at ``kernel_inputs``? Not where features and
+        kernel see different rows.
+        """
+        same_rows = self.transform.is_identity or not self.transform.keeps_coordinates
+        return self.features.dominated and same_rows
+
+    def kernel_inputs(self, X: Tensor) -> Tensor:
+        """Where the kernel of the exact GP acts (n, d): on x itself where the transform keeps coordinates, though it
+        may move rows for the features' sake (winsorised inputs); on g(x) behind a projection or a network.
+        """
+        inputs: Tensor = X if self.transform.keeps_coordinates else self.transform(X)
+        return inputs
+
     def diagonal(self, X: Tensor) -> Tensor | None:
         """The exact kernel k(g(x), g(x)) (n,) at unit signal variance; None where it is one everywhere."""
         kernel = self.features.kernel

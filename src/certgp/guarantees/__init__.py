@@ -19,6 +19,7 @@ from certgp.guarantees.reference import (
     read_reference,
 )
 from certgp.guarantees.reference_maps import reference_features
+from certgp.guarantees.row_losses import RowLosses, log_determinant_bound, reverse_divergence_bound
 from certgp.guarantees.sandwich import covariance_sandwich, moments_within
 from certgp.guarantees.statistical import tighten
 
@@ -36,6 +37,7 @@ __all__ = [
     "Proposition1",
     "RankCurve",
     "Reference",
+    "RowLosses",
     "ValidationRows",
     "certify_dominated",
     "certify_through",
@@ -46,6 +48,7 @@ __all__ = [
     "fourier_rank_bound",
     "gaussian_kl",
     "growing_references",
+    "log_determinant_bound",
     "matern12_eigenvalues",
     "mercer_rank",
     "mercer_tail",
@@ -57,6 +60,7 @@ __all__ = [
     "quadrature_eigenvalues",
     "read_reference",
     "reference_features",
+    "reverse_divergence_bound",
     "ritz_eigenvalues",
     "sharpened_trace_bound",
     "spectral_error_bound",

@@ -82,7 +82,7 @@ def _judge(subject: Subject, problem: Problem, tolerance: float) -> _Verdict:
     """The best statement about this process: its own statistics where they suffice, else a reference wide enough."""
     process, n, s2 = subject.process, problem.source.n_rows, problem.noise_variance
     best: _Verdict | None = None
-    if process.model.features.dominated:
+    if process.model.dominated:
         rounding = process.model.features.rounding()
         best = _Verdict(certify_dominated(process.statistics, process.signal_variance, s2, rounding), None)
     first = max(_REFERENCE_FACTOR * process.model.rank, 2 * FIRST_RANK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,7 +44,11 @@ class ExpectedPredictiveKL:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """A proven statement about a fitted model and the exact GP with the same hyper-parameters."""
+    """A proven statement about a fitted model and the exact GP with the same kernel, noise and training rows:
+    ``ExactGP(kernel=gp.kernel_, noise_variance=gp.noise_variance_, optimize=False)``.
+
+    Behind a projection or a network it is the exact GP on their outputs, and ``kernel_inputs`` says so.
+    """
 
     kl: Interval  # KL(exact || model) over the training rows, in nats
     log_evidence: Interval | None  # of the exact GP, in the units of y
@@ -53,6 +57,8 @@ class Certificate:
     evidence: Mapping[str, float]  # what was computed: trace gap, reference rank, rounding slack
     assumptions: tuple[str, ...]  # what code did not check
     confidence: float = 1.0  # 1 where nothing is random
+    reverse_kl: Interval | None = None  # KL(model || exact) over the training rows, in nats
+    kernel_inputs: str | None = None  # what the exact GP's kernel acts on, where that is not X itself
     mean_error: Array | None = field(default=None, repr=False)  # per row of X: bound on |mean - exact mean|
     mean_error_lower: Array | None = field(default=None, repr=False)  # and from below
     variance_lower: Array | None = field(default=None, repr=False)  # per row of X: bracket of the exact latent variance
@@ -75,26 +81,33 @@ class Certificate:
 
     def sentence(self) -> str:
         """The certificate in words. Only the divergence may be known with a probability: bounds on rows are certain."""
+        where = "" if self.kernel_inputs is None else f" on {self.kernel_inputs}"
         if self.mean_error is not None:
             return (
-                f"On these {len(self.mean_error)} rows the predictions of this model differ from the exact GP's by at "
-                f"most {float(self.mean_error.max()):.3g} in the units of y "
+                f"On these {len(self.mean_error)} rows the predictions of this model differ from the exact GP's{where} "
+                f"by at most {float(self.mean_error.max()):.3g} in the units of y "
                 f"(median bound {float(np.median(self.mean_error)):.3g})."
             )
         if self.vacuous:
-            return "The bound is vacuous: it does not show that this model is close to the exact GP. Raise the rank."
+            return (
+                f"The bound is vacuous: it does not show that this model is close to the exact GP{where}. "
+                "Raise the rank."
+            )
         likely = "" if self.confidence == 1.0 else f", with probability at least {self.confidence:g}"
         if self._far:
             return (
-                f"This model is far from the exact GP: they differ by {self.kl.lower / self.n_rows:.3g} to "
+                f"This model is far from the exact GP{where}: they differ by {self.kl.lower / self.n_rows:.3g} to "
                 f"{self.kl.upper / self.n_rows:.3g} nats per training row{likely}. Raise the rank."
             )
         most = f"{self.kl.upper / self.n_rows:.3g} nats per training row{likely}."
-        return f"The exact GP and this model differ by at most {most}"
+        return f"The exact GP{where} and this model differ by at most {most}"
 
     def __str__(self) -> str:
         vacuous = "  (vacuous)" if self.vacuous else ""
         rows = [("KL(exact || model)", _ends(self.kl) + vacuous), ("  per row", _ends(self.kl, self.n_rows))]
+        if self.reverse_kl is not None:
+            rows.append(("KL(model || exact)", _ends(self.reverse_kl)))
+            rows.append(("  per row", _ends(self.reverse_kl, self.n_rows)))
         if self.log_evidence is not None:
             rows.append(("exact log evidence", _ends(self.log_evidence)))
         if self.predictive_kl is not None:
@@ -125,34 +138,38 @@ class Certificate:
         arrays = {name: getattr(self, name) for name in _ROW_FIELDS}
         predictive = self.predictive_kl
         return {
-            "kl": [self.kl.lower, self.kl.upper],
-            "log_evidence": None if self.log_evidence is None else [self.log_evidence.lower, self.log_evidence.upper],
+            "kl": _described(self.kl),
+            "reverse_kl": _described(self.reverse_kl),
+            "log_evidence": _described(self.log_evidence),
             "n_rows": self.n_rows,
             "theorem": self.theorem,
             "evidence": dict(self.evidence),
             "assumptions": list(self.assumptions),
             "confidence": self.confidence,
+            "kernel_inputs": self.kernel_inputs,
             "vacuous": self.vacuous,
             "sentence": self.sentence(),
             "notes": list(self.notes),
             "predictive_kl": None
             if predictive is None
-            else {"interval": [predictive.interval.lower, predictive.interval.upper], "n_rows": predictive.n_rows},
+            else {"interval": _described(predictive.interval), "n_rows": predictive.n_rows},
         } | {name: None if array is None else array.tolist() for name, array in arrays.items()}
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> Certificate:
-        """The certificate that ``to_dict`` described."""
-        evidence, predictive = values["log_evidence"], values["predictive_kl"]
+        """The certificate that ``to_dict`` described; before 0.2 without the reverse divergence."""
+        predictive = values["predictive_kl"]
         arrays = {name: None if values[name] is None else np.array(values[name]) for name in _ROW_FIELDS}
         return Certificate(
             kl=Interval(*values["kl"]),
-            log_evidence=None if evidence is None else Interval(*evidence),
+            reverse_kl=_interval(values.get("reverse_kl")),
+            log_evidence=_interval(values["log_evidence"]),
             n_rows=values["n_rows"],
             theorem=values["theorem"],
             evidence=values["evidence"],
             assumptions=tuple(values["assumptions"]),
             confidence=values["confidence"],
+            kernel_inputs=values.get("kernel_inputs"),
             notes=tuple(values["notes"]),
             predictive_kl=None
             if predictive is None
@@ -163,6 +180,14 @@ class Certificate:
 
 _ROW_FIELDS = ("mean_error", "mean_error_lower", "variance_lower", "variance_upper")
 _ROW_THEOREMS = ("P1", "P2", "P4", "C1")  # statements about single rows or new rows
+
+
+def _described(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [interval.lower, interval.upper]
+
+
+def _interval(ends: Sequence[float] | None) -> Interval | None:
+    return None if ends is None else Interval(*ends)
 
 
 def _ends(interval: Interval, divisor: float = 1.0) -> str:

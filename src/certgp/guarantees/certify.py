@@ -45,6 +45,7 @@ _OTHER_ROWS = (
 _REFERENCE_FACTOR = 4  # first reference rank, in multiples of the model's
 _RELATIVE_HALF_WIDTH = 0.01  # without a tolerance: of the divergence itself
 _NEGLIGIBLE_PER_ROW = 1e-7  # nats
+_CHUNK = 65_536  # rows
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def certify(
         raise InvalidInputError("exact_solve certifies predictions: pass the rows to predict, certify(X, ...)")
     check_certifiable(process.model)
     subject = Subject(process, standardiser, engine, new_generator)
-    if request.plain and process.model.features.dominated:
+    if request.plain and process.model.dominated:
         return _certify_from_statistics(subject, X, read_rows if check_rows else None)
     return _certify_from_rows(subject, X, read_rows(), request)
 
@@ -135,6 +136,7 @@ def _certify_exact(
         variance = standardiser.variance_to_user(found.numpy())
     return Certificate(
         kl=Interval(0.0, 0.0),
+        reverse_kl=Interval(0.0, 0.0),
         log_evidence=Interval(evidence, evidence),
         n_rows=process.n_rows,
         theorem="X0 (identity)",
@@ -167,6 +169,7 @@ def _certify_from_rows(subject: Subject, X: Rows | None, rows: RowSource, reques
         check_reference_rank("reference_rank", request.reference_rank, rows.n_rows)
     reference, certificate, bounds = _through_references(subject, rows, X, request)
     certificate = subject.in_user_units(_tighten(subject, certificate, reference, rows, request))
+    certificate = _note_moved_rows(subject, certificate, rows)
     if X is None or bounds is None:
         return certificate
     tol, theorem = request.tol, "P1 (pointwise), P4 (dual weights)"
@@ -181,6 +184,21 @@ def _certify_from_rows(subject: Subject, X: Rows | None, rows: RowSource, reques
     if tol is None:
         return note_weak_bounds(subject, certificate)
     return note_missed_tolerance(subject, certificate, bounds, tol, advice)
+
+
+def _note_moved_rows(subject: Subject, certificate: Certificate, rows: RowSource) -> Certificate:
+    """Say how many training rows the features see elsewhere than the exact GP: they may be most of the divergence."""
+    transform = subject.process.model.transform
+    if not transform.returns_outliers:
+        return certificate
+    moved = sum(int((transform(chunk.X) != chunk.X).any(1).sum()) for chunk in rows.chunks(_CHUNK))
+    if not moved:
+        return certificate
+    text = (
+        f"{moved} of {rows.n_rows} training rows lie far out and are pulled in before the features see them; the exact "
+        "GP has them where they are, and the divergence counts that (FourierGP: winsorize=False moves none)"
+    )
+    return replace(certificate, notes=(*certificate.notes, text))
 
 
 def _check_same_rows(found: Statistics, fitted: Statistics) -> None:

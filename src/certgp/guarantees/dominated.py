@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import math
 
-from certgp.gp import Statistics, elbo, log_evidence_upper_bound
+from certgp.gp import Statistics, log_evidence_lower_bound, log_evidence_upper_bound
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.rounding import accumulation_slack, certified_gap, gap_slack
+from certgp.guarantees.row_losses import RowLosses, log_determinant_bound, reverse_divergence_bound
 from certgp.guarantees.scalars import log_excess
+
+OWN, REVERSE = "K2 (sharpened trace bound)", "K3 (reverse divergence)"
 
 
 def sharpened_trace_bound(gap: float, noise_variance: float) -> float:
@@ -21,29 +24,45 @@ def sharpened_trace_bound(gap: float, noise_variance: float) -> float:
     return 0.5 * float(log_excess(gap / noise_variance)) * (1.0 + 1e-14)  # outwards: the function itself rounds
 
 
+def reverse_bound(gap: float, noise_variance: float, n: int, losses: RowLosses | None) -> float:
+    """KL(model || exact) at most, from the trace gap and, where the rows were read, from their losses."""
+    most = reverse_divergence_bound(gap, noise_variance, n)
+    return most if losses is None else min(most, losses.reverse_divergence)
+
+
 def certify_dominated(
-    unit_stats: Statistics, signal_variance: float, noise_variance: float, map_rounding: float = 0.0
+    unit_stats: Statistics,
+    signal_variance: float,
+    noise_variance: float,
+    map_rounding: float = 0.0,
+    losses: RowLosses | None = None,
 ) -> Certificate:
-    """Bound the KL divergence and bracket the exact log evidence of the rows behind the statistics.
+    """Bound the KL divergence in both directions and bracket the exact log evidence of the rows behind the
+    statistics; ``losses`` of these rows, where they were read, sharpen what the statistics alone prove.
 
     ``map_rounding`` is what the feature map says of its own arithmetic (``FeatureMap.rounding``).
     """
     stats, n = unit_stats.scaled(signal_variance), unit_stats.n
     slack = gap_slack(n, signal_variance, map_rounding)
     gap = certified_gap(stats, signal_variance, map_rounding)
-    lower = elbo(stats, gap, noise_variance)
+    lost, theorem = log_determinant_bound(gap, noise_variance, n), "E4 (concave ELBO)"
+    if losses is not None and losses.log_determinant < lost:
+        lost, theorem = losses.log_determinant, "E3 (ELBO row by row)"
+    lower = log_evidence_lower_bound(stats, lost, noise_variance)
     upper = log_evidence_upper_bound(stats, gap, noise_variance)
     # the quadratic form, the log determinant and the gap each err by rounding relative to their own size
     rounding = accumulation_slack(n, abs(lower) + abs(upper) + (stats.yty + n * signal_variance) / noise_variance)
     return Certificate(
         kl=Interval(0.0, sharpened_trace_bound(gap, noise_variance)),
+        reverse_kl=Interval(0.0, reverse_bound(gap, noise_variance, n, losses)),
         log_evidence=Interval(lower - rounding, upper + rounding) if math.isfinite(rounding) else None,
         n_rows=n,
-        theorem="K2 (sharpened trace bound), E1 (ELBO), E2 (upper bound)",
+        theorem=f"{OWN}, {REVERSE}, {theorem}, E2 (upper bound)",
         evidence={
             "trace_gap": gap - slack,
             "trace_gap_slack": slack,
             "log_evidence_slack": rounding,
+            "lost_log_determinant": lost,
             "paper_bound": 0.5 * gap / noise_variance,
         },
         assumptions=(),

@@ -70,7 +70,7 @@ class ExactSystem:
         self.reference = reference
         self.y = y
         with torch.no_grad():
-            self.inputs: Tensor = problem.model.transform(inputs)
+            self.inputs: Tensor = problem.model.kernel_inputs(inputs)
         stats = reference.statistics.scaled(self.signal_variance)
         self._pointwise = PointwiseBounds(stats, self.signal_variance, self.noise, reference.map_rounding)
         self._entries = entries_rounding(self.kernel, self.inputs)
@@ -163,7 +163,7 @@ class ExactSystem:
 
         Variances are those of the reference (``PointwiseBounds``).
         """
-        new = self.reference.problem.model.transform(X_new)
+        new = self.reference.problem.model.kernel_inputs(X_new)
         features = self._reference_features(new)
         through = self._pointwise(features)
         mean = cross_product(self.kernel, new, self.inputs, solution.weights)

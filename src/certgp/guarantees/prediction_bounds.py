@@ -45,7 +45,7 @@ def bound_through_map(
     for start in range(0, len(X), size):
         inputs = subject.tensor(X[start : start + size])
         with torch.no_grad():
-            parts.append(pointwise(math.sqrt(sf2) * features(process.model.transform(inputs))))
+            parts.append(pointwise(math.sqrt(sf2) * features(process.model.kernel_inputs(inputs))))
     return PredictionBounds(
         torch.cat([part.mean for part in parts]),
         torch.cat([part.mean_error for part in parts]),

@@ -169,7 +169,9 @@ def rank_curve_of(
     stats, sf2, s2 = process.statistics, process.signal_variance, process.noise_variance
     if not process.model.features.dominated:
         return paired_rank_curve(process.model.features, stats, sf2, s2, rows)
-    return nested_rank_curve(stats, sf2, s2, rows, _map_rounding(process) if in_float64 else None)
+    return nested_rank_curve(
+        stats, sf2, s2, rows, _map_rounding(process) if in_float64 and process.model.dominated else None
+    )
 
 
 def _map_rounding(process: LowRankProcess) -> float | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -18,9 +17,10 @@ from certgp.features import FeatureMap
 from certgp.gp import LowRankModel, Statistics
 from certgp.gp.evidence import NOISE_REMEDY
 from certgp.guarantees.certificate import Certificate, Interval
-from certgp.guarantees.dominated import certify_dominated
+from certgp.guarantees.dominated import OWN, REVERSE, certify_dominated, reverse_bound, sharpened_trace_bound
 from certgp.guarantees.reference_maps import ReferenceMaps, complete_map, outlier_share, reserved_points
 from certgp.guarantees.rounding import certified_gap, divergence_rounding
+from certgp.guarantees.row_losses import RowLosses
 from certgp.kernels import Kernel
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower
 
@@ -39,14 +39,14 @@ class Problem:
 
     @property
     def kernel(self) -> Kernel:
-        """The exact kernel on transformed inputs, at unit signal variance."""
+        """The exact kernel on ``LowRankModel.kernel_inputs``, at unit signal variance."""
         return self.model.features.fixed_kernel()
 
     def sample(self, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-        """Some transformed inputs (n0, d) to choose references on, and others to judge them by; all of them for both
+        """Some inputs of the kernel (n0, d) to choose references on, and others to judge them by; all of them for both
         where there are few.
         """
-        inputs: Tensor = self.model.transform(self.source.sample(_CHOICE_ROWS + _JUDGE_ROWS, rng).X).detach()
+        inputs = self.model.kernel_inputs(self.source.sample(_CHOICE_ROWS + _JUDGE_ROWS, rng).X).detach()
         if len(inputs) == self.source.n_rows:
             return inputs, inputs
         inputs = inputs[torch.from_numpy(rng.permutation(len(inputs)))]  # a sample is in the order of the rows
@@ -60,6 +60,9 @@ class Reference:
     features: FeatureMap  # unit variance
     joint: Statistics  # of [Psi, Phi] at unit variance
     problem: Problem
+    map_rounding: float  # of Psi
+    losses: RowLosses  # of Psi
+    model_losses: RowLosses | None  # of Phi, where it is dominated by the kernel
 
     @property
     def statistics(self) -> Statistics:
@@ -73,15 +76,25 @@ class Reference:
 
     def kl_to_model(self, rank: int | None = None) -> float:
         """KL(reference || model), or of the model's leading ``rank`` features."""
-        features, m, sf2 = self.problem.model.features, self.features.rank, self.problem.signal_variance
-        gram = self.joint.scaled(sf2).A
-        if rank is not None:
-            columns, factor = features.leading_columns(rank)
-            weights = torch.ones(m + rank, dtype=torch.float64)
-            weights[m:] = math.sqrt(factor)
-            pick = torch.cat([torch.arange(m), m + columns])
-            gram = weights[:, None] * gram[pick][:, pick] * weights
-        return kl_from_gram(gram, m, self.problem.noise_variance)
+        return kl_from_gram(self._gram(rank), self.features.rank, self.problem.noise_variance)
+
+    def kl_from_model(self, rank: int | None = None) -> float:
+        """KL(model || reference), likewise."""
+        gram, m = self._gram(rank), self.features.rank
+        order = torch.arange(len(gram)).roll(-m)
+        return kl_from_gram(gram[order][:, order], len(gram) - m, self.problem.noise_variance)
+
+    def _gram(self, rank: int | None) -> Tensor:
+        """Of [Psi, Phi], or with the leading ``rank`` columns of Phi, signal variance included."""
+        features, m = self.problem.model.features, self.features.rank
+        gram = self.joint.scaled(self.problem.signal_variance).A
+        if rank is None:
+            return gram
+        columns, factor = features.leading_columns(rank)
+        weights = torch.ones(m + rank, dtype=torch.float64)
+        weights[m:] = math.sqrt(factor)
+        pick = torch.cat([torch.arange(m), m + columns])
+        return weights[:, None] * gram[pick][:, pick] * weights
 
     @property
     def half_width(self) -> float:
@@ -93,11 +106,6 @@ class Reference:
         """Tr(K - Psi Psi') over the rows, with its rounding slack."""
         sf2 = self.problem.signal_variance
         return certified_gap(self.statistics.scaled(sf2), sf2, self.map_rounding)
-
-    @cached_property
-    def map_rounding(self) -> float:
-        """Of the reference's features."""
-        return self.features.rounding()
 
 
 def check_certifiable(model: LowRankModel) -> None:
@@ -118,18 +126,40 @@ def check_certifiable(model: LowRankModel) -> None:
 
 @torch.no_grad()
 def read_reference(problem: Problem, features: FeatureMap) -> Reference:
-    """One pass over the rows: the Gram matrix of [Psi, Phi], O(N (m + r)^2)."""
+    """One pass over the rows: the Gram matrix of [Psi, Phi], O(N (m + r)^2), and what both maps lose of each row."""
+    model, m = problem.model, features.rank
+    variances = problem.signal_variance, problem.noise_variance
+    rounding, model_rounding = features.rounding(), model.features.rounding() if model.dominated else None
 
-    def task(chunk: Chunk) -> Statistics:
-        return Statistics.of(joint_features(problem.model, features, chunk.X), chunk.y)
+    def task(chunk: Chunk) -> _Read:
+        joint = joint_features(model, features, chunk.X)
+        losses = RowLosses.of(joint[:, :m], *variances, rounding)
+        own = None if model_rounding is None else RowLosses.of(joint[:, m:], *variances, model_rounding)
+        return _Read(Statistics.of(joint, chunk.y), losses, own)
 
-    return Reference(features, problem.engine.fold(task, problem.source, features.rank + problem.model.rank), problem)
+    read = problem.engine.fold(task, problem.source, m + model.rank)
+    return Reference(features, read.joint, problem, rounding, read.losses, read.model_losses)
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """What reading some rows tells a reference."""
+
+    joint: Statistics
+    losses: RowLosses
+    model_losses: RowLosses | None
+
+    def __add__(self, other: _Read) -> _Read:
+        own = None
+        if self.model_losses is not None and other.model_losses is not None:
+            own = self.model_losses + other.model_losses
+        return _Read(self.joint + other.joint, self.losses + other.losses, own)
 
 
 def joint_features(model: LowRankModel, reference: FeatureMap, X: Tensor) -> Tensor:
     """[Psi, Phi] (n, m + r) of X (n, D) at unit variance."""
     rows = X.double()
-    return torch.cat([reference(model.transform(rows)), model(rows)], dim=1)
+    return torch.cat([reference(model.kernel_inputs(rows)), model(rows)], dim=1)
 
 
 def growing_references(
@@ -168,34 +198,48 @@ def growing_references(
 
 
 def certify_through(reference: Reference, rank: int | None = None) -> Certificate:
-    r"""|KL(P || Q) - KL(M || Q)| <= t / 2 with t = Tr(K - Psi Psi') / s2, for a reference M with Psi Psi' <= K.
+    r"""KL(M || Q) - h / 2 <= KL(P || Q) <= KL(M || Q) + t / 2 and KL(Q || P) <= KL(Q || M) + h / 2, for a reference M
+    with Psi Psi' <= K: t = Tr(K - Psi Psi') / s2, and h = sum_i ln(1 + d_i / s2) of its rows is at most t.
 
     P is the exact GP, Q the model (or its leading ``rank`` features), M = N(0, Psi Psi' + s2 I).
     """
     problem, n = reference.problem, reference.joint.n
     sf2, s2 = problem.signal_variance, problem.noise_variance
-    half, centre = reference.half_width, reference.kl_to_model(rank)
+    centre = reference.kl_to_model(rank)
     rounding = divergence_rounding(n, reference.joint.rank, sf2, s2)
-    bracket = certify_dominated(reference.statistics, sf2, s2, reference.map_rounding)
-    upper, theorem = centre + half + rounding, "R1 (reference model), E1 (ELBO), E2 (upper bound)"
-    if problem.model.features.dominated:  # then the model's own bound holds too, and a weak reference is above it
-        columns, _ = problem.model.features.leading_columns(rank or problem.model.rank)
-        stats, model_rounding = reference.model_statistics.picked(columns), problem.model.features.rounding()
-        own = certify_dominated(stats, sf2, s2, model_rounding).kl.upper
-        upper, theorem = min(upper, own), theorem + (", K2 (sharpened trace bound)" if own < upper else "")
+    bracket = certify_dominated(reference.statistics, sf2, s2, reference.map_rounding, reference.losses)
+    below = 0.5 * bracket.evidence["lost_log_determinant"]
+    upper = centre + reference.half_width + rounding
+    reverse = reference.kl_from_model(rank) + below + rounding
+    theorem = f"R1 (reference model), R3 (reverse divergence), {bracket.theorem.removeprefix(f'{OWN}, {REVERSE}, ')}"
+    if problem.model.dominated:  # then the model's own bounds hold too, and a weak reference is above them
+        own, own_reverse = _own_bounds(reference, rank)
+        theorem += (f", {OWN}" if own < upper else "") + (f", {REVERSE}" if own_reverse < reverse else "")
+        upper, reverse = min(upper, own), min(reverse, own_reverse)
     return Certificate(
-        kl=Interval(max(0.0, centre - half - rounding), upper),
+        kl=Interval(max(0.0, centre - below - rounding), upper),
+        reverse_kl=Interval(0.0, reverse),
         log_evidence=bracket.log_evidence,
         n_rows=n,
         theorem=theorem,
         evidence={
             "reference_rank": reference.features.rank,
-            "half_width": half,
+            "half_width": reference.half_width,
             "kl_to_reference": centre,
             "rounding_slack": rounding,
+            "lost_log_determinant": bracket.evidence["lost_log_determinant"],
         },
         assumptions=(),
     )
+
+
+def _own_bounds(reference: Reference, rank: int | None) -> tuple[float, float]:
+    """What a model dominated by the kernel (or its leading features) proves of itself: both divergences, at most."""
+    model, sf2, s2 = reference.problem.model, reference.problem.signal_variance, reference.problem.noise_variance
+    columns, _ = model.features.leading_columns(rank or model.rank)
+    stats, losses = reference.model_statistics.picked(columns), reference.model_losses if rank is None else None
+    gap = certified_gap(stats.scaled(sf2), sf2, model.features.rounding())
+    return sharpened_trace_bound(gap, s2), reverse_bound(gap, s2, stats.n, losses)
 
 
 def kl_from_gram(gram: Tensor, m: int, noise: float) -> float:

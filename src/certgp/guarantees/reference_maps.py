@@ -50,8 +50,8 @@ def outlier_share(rank: int, n_rows: int) -> float:
 
 
 class ReferenceMaps:
-    """Maps dominated by the kernel at any rank, chosen on some transformed inputs (n, d) and judged by others (the same
-    where they are all there are). ``outliers`` is the share of far-out rows that is not held against them.
+    """Maps dominated by the kernel at any rank, chosen on some inputs of the kernel (n, d) and judged by others (the
+    same where they are all there are). ``outliers`` is the share of far-out rows that is not held against them.
     """
 
     def __init__(self, kernel: Kernel, choose: Tensor, judge: Tensor, tuning_rank: int, outliers: float = 0.0) -> None:
@@ -106,7 +106,7 @@ def complete_map(
     base = features.leading(min(features.rank, rank - points))
 
     def task(chunk: Chunk) -> _Residuals:
-        inputs = model.transform(chunk.X.double())
+        inputs = model.kernel_inputs(chunk.X.double())
         explained = features(inputs).square()
         lost = (1.0 - explained[:, : base.rank].sum(1)).clamp_min(0.0)  # leading points have the leading features
         whole = (1.0 - explained.sum(1)).clamp_min(0.0)
@@ -130,7 +130,7 @@ class _Residuals:
     whole: float
     total: float
     worst: Tensor  # (k,), decreasing
-    rows: Tensor  # (k, d) transformed inputs
+    rows: Tensor  # (k, d) inputs of the kernel
     keep: int
 
     def __add__(self, other: _Residuals) -> _Residuals:

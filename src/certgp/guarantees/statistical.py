@@ -43,12 +43,13 @@ def tighten(
         raise InvalidInputError(f"probes must exceed {4.0 * x:.0f} for a confidence of {1.0 - delta:g}, found {probes}")
     problem = reference.problem
     sf2, s2, root = problem.signal_variance, problem.noise_variance, math.sqrt(problem.signal_variance)
-    Psi, Phi = root * reference.features(problem.model.transform(inputs)), root * problem.model(inputs)
+    seen = problem.model.kernel_inputs(inputs)
+    Psi, Phi = root * reference.features(seen), root * problem.model(inputs)
     half_model, half_reference = _InverseRoot(Phi, s2), _InverseRoot(Psi, s2)
     G = torch.from_numpy(rng.standard_normal((inputs.shape[0], probes)))
     V = torch.cat([half_model(G), half_reference(G)], dim=1)
     kernel = problem.kernel.with_signal_variance(sf2)
-    EV = kernel_product(kernel, problem.model.transform(inputs), V) - Psi @ (Psi.mT @ V)
+    EV = kernel_product(kernel, seen, V) - Psi @ (Psi.mT @ V)
     AG, BG = half_model(EV[:, :probes]), half_reference(EV[:, probes:])
     difference = AG - BG
     trace = _trace_interval(float((G * difference).sum()) / probes, _frobenius(difference, x)[1], probes, x)

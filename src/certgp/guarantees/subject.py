@@ -16,6 +16,7 @@ from certgp.engines import Engine
 from certgp.gp import LowRankProcess
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.reference import Problem
+from certgp.transforms import Transform
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +43,22 @@ class Subject:
         return Problem(process.model, process.signal_variance, process.noise_variance, source, self.engine)
 
     def in_user_units(self, certificate: Certificate) -> Certificate:
-        """The statement about the training rows in the units of y, with what is assumed of the transform."""
+        """The statement about the training rows in the units of y, which says where the exact GP's kernel acts."""
         evidence = certificate.log_evidence
         if evidence is not None:
             shift = certificate.n_rows * math.log(self.unit)
             evidence = Interval(evidence.lower - shift, evidence.upper - shift)
         transform = self.process.model.transform
-        assumptions = certificate.assumptions
-        if not transform.is_identity:
+        where, assumptions = name_kernel_inputs(transform), certificate.assumptions
+        if where is not None:
             kind = type(transform).__name__.lower()
             assumptions = (
                 *assumptions,
                 f"the exact GP meant here has the same {kind} g(x) in front of its kernel: it is a GP on g(x)",
             )
-        return replace(certificate, log_evidence=evidence, assumptions=assumptions)
+        return replace(certificate, log_evidence=evidence, kernel_inputs=where, assumptions=assumptions)
+
+
+def name_kernel_inputs(transform: Transform) -> str | None:
+    """What the kernel of the exact GP acts on, in words; None where that is the inputs themselves."""
+    return None if transform.keeps_coordinates else f"the outputs g(x) of its {type(transform).__name__.lower()}"

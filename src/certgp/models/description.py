@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from certgp.gp import (
     Statistics,
 )
 from certgp.guarantees import Certificate
+from certgp.guarantees.subject import name_kernel_inputs
 from certgp.kernels import kernel_from_description
 from certgp.methods import check_registered
 from certgp.models.fitted import FittedModel
@@ -56,15 +58,28 @@ def build_model(tensors: Tensors, values: Values, network: nn.Module | None = No
         values["y_scale"],
         tensors["standardiser.ignored"].numpy(),
     )
-    certificate = values["certificate"]
+    process = build_process(tensors, values["process"], network)
     return FittedModel(
-        build_process(tensors, values["process"], network),
+        process,
         standardiser,
         tensors["range.lower"].numpy(),
         tensors["range.upper"].numpy(),
         values["in_float64"],
-        None if certificate is None else Certificate.from_dict(certificate),
+        _saved_certificate(values["certificate"], process),
     )
+
+
+def _saved_certificate(described: Values | None, process: GaussianProcess) -> Certificate | None:
+    """The certificate in a file. Before 0.2 it did not name a projection or a network, and behind winsorised inputs it
+    spoke of a GP on these: that one is left out.
+    """
+    if described is None:
+        return None
+    certificate = Certificate.from_dict(described)
+    if "kernel_inputs" in described or not isinstance(process, LowRankProcess):
+        return certificate
+    transform = process.model.transform
+    return None if transform.returns_outliers else replace(certificate, kernel_inputs=name_kernel_inputs(transform))
 
 
 def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
@@ -112,7 +127,7 @@ def _describe_local(process: LocalProcess, values: Values) -> tuple[Tensors, Val
         "transform": describe_transform(transform),
         "neighbours": process.neighbours,
         "train_neighbours": process.train_neighbours,
-        "log_evidence": process.log_evidence(),
+        "log_evidence": process.known_log_evidence,
     }
 
 

@@ -71,7 +71,7 @@ class FittedModel:
     def certifies_itself(self) -> bool:
         """Can predictions be certified from what the model remembers alone?"""
         process = self.process
-        return not isinstance(process, LowRankProcess) or process.model.features.dominated
+        return not isinstance(process, LowRankProcess) or process.model.dominated
 
     def log_evidence(self) -> float:
         """Log density of the training targets in the units of y."""

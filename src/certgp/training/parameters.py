@@ -37,6 +37,14 @@ class ParameterVector:
             p.copy_(part.to(p.dtype))
             start += p.numel()
 
+    def set_gradient(self, values: Array) -> None:
+        """Write a gradient (P,) into the parameters' ``grad``, for torch's optimisers."""
+        start = 0
+        for p in self.tensors:
+            part = torch.from_numpy(values[start : start + p.numel()].reshape(tuple(p.shape)).copy())
+            p.grad = part.to(p.dtype)
+            start += p.numel()
+
     def bounds(self) -> list[tuple[float, float]]:
         """Box of every number of the vector."""
         free = (-np.inf, np.inf)

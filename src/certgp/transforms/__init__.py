@@ -4,12 +4,13 @@ from certgp.transforms.base import Transform, build_transform, describe_transfor
 from certgp.transforms.clip import Clip
 from certgp.transforms.directions import input_moments, linear_slopes, principal_directions, sliced_inverse_directions
 from certgp.transforms.identity import Identity
-from certgp.transforms.network import Network, TanhNetwork, check_network
+from certgp.transforms.network import LinearPlusNetwork, Network, TanhNetwork, check_network
 from certgp.transforms.projection import Projection
 
 __all__ = [
     "Clip",
     "Identity",
+    "LinearPlusNetwork",
     "Network",
     "Projection",
     "TanhNetwork",

@@ -75,15 +75,17 @@ class Network(Transform):
         return (raw - self.mean.to(raw.dtype)) / self.scale.to(raw.dtype)
 
     def configuration(self) -> dict[str, Any]:
-        widths = list(self.module.widths) if isinstance(self.module, TanhNetwork) else None
-        return {"dimension": self.dimension, "widths": widths}
+        module = self.module
+        widths = list(module.widths) if isinstance(module, TanhNetwork | LinearPlusNetwork) else None
+        return {"dimension": self.dimension, "widths": widths, "linear": isinstance(module, LinearPlusNetwork)}
 
     @classmethod
     def build(cls, configuration: dict[str, Any], tensors: dict[str, Tensor], network: nn.Module | None) -> Self:
         """With the weights of the file; a user's own module is copied, so that the one given stays as it is."""
         weights = {name.removeprefix("module."): t for name, t in tensors.items() if name.startswith("module.")}
         if configuration["widths"] is not None:
-            module: nn.Module = TanhNetwork(configuration["widths"], torch.Generator())
+            family = LinearPlusNetwork if configuration.get("linear", False) else TanhNetwork
+            module: nn.Module = family(configuration["widths"], torch.Generator())
         else:
             module = copy.deepcopy(network) if network is not None else nn.Identity()
         module = module.to(next(iter(weights.values())).dtype)
@@ -121,6 +123,24 @@ class TanhNetwork(nn.Sequential):
                 nn.init.zeros_(layer.bias)
             layers += [layer, nn.Tanh()]
         super().__init__(*layers[:-1])
+
+
+class LinearPlusNetwork(nn.Module):
+    """h(x) = x W + network(x), whose last layer starts at zero: it begins as the linear map that it is given."""
+
+    def __init__(self, widths: Sequence[int], generator: torch.Generator) -> None:
+        super().__init__()
+        self.widths = tuple(widths)
+        self.linear = nn.Parameter(torch.zeros((self.widths[0], self.widths[-1]), dtype=torch.float64))
+        self.network = TanhNetwork(widths, generator)
+        with torch.no_grad():
+            for parameter in self.network[-1].parameters():
+                parameter.zero_()
+
+    def forward(self, X: Tensor) -> Tensor:
+        """X (n, D) -> (n, d)."""
+        bent: Tensor = self.network(X)
+        return X @ self.linear + bent
 
 
 @torch.no_grad()

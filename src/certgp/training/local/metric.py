@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -11,7 +13,7 @@ from torch import Tensor, nn
 from certgp.gp.profile import NOISE_RATIO_BOUNDS
 from certgp.kernels import Kernel, KernelParameters
 from certgp.kernels.parameters import VARIANCE, Bounds
-from certgp.transforms import Identity, Projection, Transform
+from certgp.transforms import Identity, LinearPlusNetwork, Network, Projection, Transform
 
 NOISE_BOUNDS = (1e-8, NOISE_RATIO_BOUNDS[1])  # s2 / sf2: near rows alone are never as ill conditioned as all rows
 
@@ -53,6 +55,11 @@ class Metric(nn.Module, ABC):
         return {name: tensor.detach().clone() for name, tensor in self.state_dict().items()}
 
     @property
+    def linear_map(self) -> Tensor:
+        """W (D, d) where distances are |W'(x - x')| at the kernel's unit length-scale."""
+        raise TypeError(f"a {type(self).__name__} is no linear map")
+
+    @property
     def signal(self) -> float:
         """sf2."""
         return float(self.log_signal.detach().exp())
@@ -61,6 +68,12 @@ class Metric(nn.Module, ABC):
     def ratio(self) -> float:
         """s2 / sf2."""
         return float(self.log_ratio.detach().exp())
+
+    @torch.no_grad()
+    def clip_variances(self) -> None:
+        """Back into their boxes, for an optimiser that knows none."""
+        for name in ("log_signal", "log_ratio"):
+            self.get_parameter(name).clamp_(*self.parameter_bounds()[name])
 
     @torch.no_grad()
     def set_variances(self, signal_variance: float, noise_ratio: float) -> None:
@@ -89,6 +102,14 @@ class ScaledMetric(Metric):
 
     def shape_bounds(self) -> dict[str, Bounds]:
         return self._shape.bounds()
+
+    @property
+    def linear_map(self) -> Tensor:
+        return torch.diag(self.kernel.values["length_scale"].detach().reciprocal())
+
+    def lengths(self) -> list[nn.Parameter]:
+        """Logarithms of all lengths."""
+        return self._shape.lengths(self)
 
 
 class LinearMetric(Metric):
@@ -119,7 +140,6 @@ class LinearMetric(Metric):
 
     @property
     def linear_map(self) -> Tensor:
-        """W (D, p)."""
         return self._row_scale[:, None] * self.weights
 
     def forward(self, X: Tensor) -> Tensor:
@@ -131,4 +151,36 @@ class LinearMetric(Metric):
         d = len(W)
         norms = W.norm(dim=0)
         unit = Projection(W, torch.zeros(d, dtype=torch.float64), torch.eye(d, dtype=torch.float64))
-        return unit, self._kernel.replace(length_scale=1.0 / norms, signal_variance=self.signal)
+        return unit.requires_grad_(False), self._kernel.replace(length_scale=1.0 / norms, signal_variance=self.signal)
+
+
+class NetworkMetric(Metric):
+    """g(x) = x W + network(x): distances in a learned embedding, started from a linear map."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        linear_map: Tensor,
+        hidden: Sequence[int],
+        noise_ratio: float,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__(float(kernel.signal_variance), noise_ratio)
+        D, d = linear_map.shape
+        self._kernel = kernel.replace(length_scale=torch.ones(d, dtype=torch.float64), signal_variance=1.0).detached()
+        self.module = LinearPlusNetwork((D, *hidden, d), generator)
+        with torch.no_grad():
+            self.module.linear.copy_(linear_map)
+
+    @property
+    def kernel(self) -> Kernel:
+        return self._kernel
+
+    def forward(self, X: Tensor) -> Tensor:
+        outputs: Tensor = self.module(X)
+        return outputs
+
+    def result(self) -> tuple[Transform, Kernel]:
+        """With a copy of the network, which later training does not change."""
+        transform = Network(copy.deepcopy(self.module), self.module.widths[-1]).eval().requires_grad_(False)
+        return transform, self._kernel.with_signal_variance(self.signal)

@@ -39,6 +39,10 @@ class TargetRows:
     targets: Indices  # (B,)
     neighbours: Indices  # (B, m)
 
+    def part(self, some: slice) -> TargetRows:
+        """Some of the targets, with the rows that they need."""
+        return _compact(self.rows, self.targets[some], self.neighbours[some])
+
 
 @torch.no_grad()
 def pick_targets(metric: Metric, rows: Chunk, targets: Indices, count: int) -> TargetRows:
@@ -46,6 +50,11 @@ def pick_targets(metric: Metric, rows: Chunk, targets: Indices, count: int) -> T
     kernel, points = metric.kernel, metric(rows.X)
     where = search_coordinates(kernel, points)
     near = Neighbours(where).nearest(where[targets], min(count, len(where) - 1), own=targets)
+    return _compact(rows, targets, near)
+
+
+def _compact(rows: Chunk, targets: Indices, near: Indices) -> TargetRows:
+    """Targets and neighbours (B, m) among rows, of which only those that occur are kept."""
     used, place = np.unique(np.concatenate([near.ravel(), targets]), return_inverse=True)
     missing = int(used[0] == -1)
     used = used[missing:]

@@ -16,7 +16,7 @@ from certgp.gp import LowRankModel
 from certgp.kernels import Kernel
 from certgp.training.full_batch.stages import Stage
 from certgp.training.full_batch.trials import Candidate
-from certgp.training.recipes.settings import Settings, check_needs_domination
+from certgp.training.recipes.settings import AUTOMATIC, Settings, check_needs_domination
 from certgp.training.recipes.staged import Job, Plan, Recipe
 from certgp.transforms import Clip, Identity, linear_slopes
 
@@ -51,7 +51,9 @@ class FourierRecipe(Recipe):
         sampling = "orthogonal" if self.sampling == "auto" else self.sampling
         design = spectral_design(sampling, start.kernel, job.rank // 2, D, design_rng, data)
         sample = source.sample(_CLIP_ROWS, row_rng)
-        transform = Clip.at_quantiles(sample.X, _CLIP_TAIL) if self.winsorize else Identity(D)
+        # rank="auto" is judged by the exact GP on the rows as they are, and every row that is moved counts against it
+        tail = 0.0 if settings.rank == AUTOMATIC else _CLIP_TAIL
+        transform = Clip.at_quantiles(sample.X, tail) if self.winsorize else Identity(D)
         candidates = []
         for name, scales in self._starting_scales(settings, start.kernel, sample).items():
             kernel = start.kernel.replace(length_scale=scales)
