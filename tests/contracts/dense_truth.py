@@ -79,7 +79,7 @@ def dense_truth(model: GPRegressor, X: Array, y: Array, new: Array) -> Truth:
 
 
 def _local_divergences(process: LocalProcess) -> tuple[float, float]:
-    """KL(exact || local) and KL(local || exact) in the local GP's own order of the rows, from the dense law of y = B y + e."""
+    """KL(exact || local) and its reverse, from the dense law of y = B y + e in the local GP's own order of the rows."""
     n, rows = process.n_rows, process.inputs
     S = _values(process.kernel, rows, rows).numpy() + process.noise_variance * np.eye(n)
     B, D = np.zeros((n, n)), np.empty(n)

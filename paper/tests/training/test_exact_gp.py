@@ -31,18 +31,34 @@ def test_value_and_gradient_are_those_of_the_dense_objective(rows, block, monkey
     monkeypatch.setattr(exact_gp, "_BLOCK", block)
     X, y = map(torch.from_numpy, rows)
     theta = np.log([0.7, 1.5, 3.0, 0.05])
-    value, gradient = ExactEvidence(X, y)(theta)
+    found = ExactEvidence(X, y)(theta)
     expected, by_parameter = ExactObjective(Gaussian(length_scale=[1.0, 1.0, 1.0]), Chunk(X, y), 0.1).evaluate(theta)
-    assert value == pytest.approx(expected, abs=1e-12)
-    np.testing.assert_allclose(gradient, by_parameter, atol=1e-10)
-    value, gradient = ExactEvidence(X.float(), y.float())(theta)
-    assert value == pytest.approx(expected, abs=1e-4)
-    np.testing.assert_allclose(gradient, by_parameter, atol=1e-4)
+    assert found.value == pytest.approx(expected, abs=1e-12)
+    np.testing.assert_allclose(found.gradient, by_parameter, atol=1e-10)
+    single = ExactEvidence(X.float(), y.float())(theta)
+    assert single.value == pytest.approx(expected, abs=1e-4)
+    np.testing.assert_allclose(single.gradient, by_parameter, atol=1e-4)
+
+
+def test_curvature_is_fishers_information(rows, monkeypatch):
+    """1/2 tr(S^-1 dS_i S^-1 dS_j), with the signal variance unknown: dense, and from many probes."""
+    monkeypatch.setattr(exact_gp, "_PROBES", 2_000)
+    X, y = rows
+    theta = np.log([0.7, 1.5, 3.0, 0.05])
+    squares = np.square((X[:, None, :] - X[None, :, :]) / np.exp(theta[:-1]))  # (N, N, D)
+    R = np.exp(-0.5 * squares.sum(2))
+    S = R + 0.05 * np.eye(len(y))
+    moves = [R * squares[:, :, d] for d in range(3)] + [0.05 * np.eye(len(y)), S]  # by log l, log g and log sf2
+    solved = [np.linalg.solve(S, move) for move in moves]
+    full = np.array([[0.5 * np.trace(a @ b) for a in solved] for b in solved]) / len(y)
+    expected = full[:4, :4] - np.outer(full[:4, 4], full[:4, 4]) / full[4, 4]
+    found = ExactEvidence(torch.from_numpy(X), torch.from_numpy(y))(theta).curvature
+    np.testing.assert_allclose(found, expected, atol=0.03 * np.abs(expected).max())
 
 
 def test_stages_end_where_the_library_ends(rows):
     X, y = rows
-    found = train_exact_gp(X, y, seed=0, stages=((60, 40), (None, 40)), dtype=torch.float64)
+    found = train_exact_gp(X, y, seed=0, stages=((60, 20), (None, 40)))
     library = ExactGP(standardize=False).fit(X, y)
     assert found.value <= -library.log_marginal_likelihood_ / len(y) + 1e-5
     assert found.steepest < 1e-3
