@@ -13,6 +13,7 @@ stale statistics mean a posterior q that lags behind, not a wrong objective.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -28,12 +29,12 @@ from certgp.errors import InvalidInputError
 from certgp.features import FeatureMap
 from certgp.gp import LowRankModel, LowRankProcess, Statistics, evidence_gradient, feature_cotangent, noise_scale
 from certgp.gp.calibration import gaussian_nlpd
+from certgp.gp.evidence import EvidenceGradient
 from certgp.gp.profile import NOISE_RATIO_BOUNDS
 from certgp.training.mini_batch.embedding import fit_head, head_model, raw_outputs
 from certgp.training.mini_batch.steps import MinibatchTask, TrainedModule
 from certgp.transforms import Network
 
-STATISTICS = ("running", "batch")
 _START_ITERATIONS = 12
 _START_ROWS = 20_000
 _POLISH_ITERATIONS = 15
@@ -90,7 +91,7 @@ class RunningStatistics:
 
     def __init__(self, chunks: Sequence[Statistics]) -> None:
         rank = chunks[0].rank
-        self.total = sum(chunks[1:], chunks[0])
+        self.total = total_of(chunks)
         keep = 8 * len(chunks) * rank * (rank + 1) <= _CONTRIBUTION_BYTES
         self._chunks: list[Statistics] | None = list(chunks) if keep else None
 
@@ -103,31 +104,20 @@ class RunningStatistics:
         return self.total
 
 
-class EvidenceTask(MinibatchTask):
-    """Minimise the negative log evidence (or ELBO) of a network and its GP.
-
-    ``statistics="running"`` is the method above. ``"batch"`` takes each batch for the whole data set, which is cheaper
-    by the refresh but biased; the released code of the paper does so.
-    """
+class JointTask(MinibatchTask, ABC):
+    """What all ways of minimising the negative log evidence (or ELBO) of a network and its GP in small steps share."""
 
     module: JointModel
 
     def __init__(
-        self,
-        module: JointModel,
-        rows: RowSource,
-        validation: RowSource | None,
-        *,
-        objective: str,
-        variance: str,
-        statistics: str = "running",
+        self, module: JointModel, rows: RowSource, validation: RowSource | None, *, objective: str, variance: str
     ) -> None:
         self.module = module
         self.rows, self.validation = rows, validation
-        self.objective, self.variance, self.statistics = objective, variance, statistics
+        self.objective, self.variance = objective, variance
         self.n_rows, self.rank = rows.n_rows, module.model.rank
-        self._chunks: Sequence[NDArray[np.int64]] = ()
-        self._running: RunningStatistics | None = None
+        self.chunks: Sequence[NDArray[np.int64]] = ()
+        self.embedded: RowSource = rows  # until the first refresh
         bounds = module.features.parameter_bounds()
         self._bounded = [(p, bounds[name]) for name, p in module.features.named_parameters() if name in bounds]
 
@@ -148,41 +138,15 @@ class EvidenceTask(MinibatchTask):
         self.module.choose_indices()
         self.module.set_variances(best.signal_variance, best.noise_variance)
 
-    def refresh(self, chunks: Sequence[NDArray[np.int64]]) -> None:
-        self._chunks = [np.sort(chunk) for chunk in chunks]
-        self.module.choose_indices()
-        if self.statistics == "batch":
-            return
-        raw = raw_outputs(self.module.network, self.rows)
-        Z = self.module.network.measure(raw.X)
-        with torch.no_grad():
-            parts = [
-                self._statistics(self.module.features.basis(Z[c]), raw.y[c])
-                for c in map(torch.from_numpy, self._chunks)
-            ]
-        self._running = RunningStatistics(parts)
-
-    def step(self, index: int) -> float:
-        chunk = self.rows.take(self._chunks[index])
-        phi = self.module.model.basis(chunk.X)
-        own = self._statistics(phi.detach(), chunk.y)
-        stats = own if self._running is None else self._running.replace(index, own)
-        signal, noise = self.module.variances
-        g = evidence_gradient(stats, signal, noise, self.objective)
-        # per row of all data: the chunk stands for n / n_chunk chunks like it
-        cotangent = feature_cotangent(phi.detach(), chunk.y, g.by_gram, g.by_projection) / own.n
-        torch.autograd.backward(phi, cotangent)
-        self.module.log_signal_variance.grad = _scalar(g.by_log_signal / stats.n)
-        self.module.log_noise_variance.grad = _scalar(g.by_log_noise / stats.n)
-        return g.value / stats.n
-
     @torch.no_grad()
     def constrain(self) -> None:
         for parameter, bound in self._bounded:
             parameter.clamp_(*bound)
-        low, high = map(math.log, NOISE_RATIO_BOUNDS)
-        signal = self.module.log_signal_variance
-        self.module.log_noise_variance.clamp_(signal + low, signal + high)
+        self.bound_noise_ratio(*map(math.log, NOISE_RATIO_BOUNDS))
+
+    @abstractmethod
+    def bound_noise_ratio(self, low: float, high: float) -> None:
+        """Keep log (noise variance / signal variance) between these."""
 
     def validate(self, module: TrainedModule) -> float | None:
         """NLPD of the held-out rows with the noise scaled to suit them."""
@@ -195,8 +159,79 @@ class EvidenceTask(MinibatchTask):
         held_out = raw_outputs(module.network, self.validation)
         return calibrated_nlpd(process, Chunk(module.network.standardise(held_out.X).double(), held_out.y.double()))[0]
 
-    def _statistics(self, phi: Tensor, y: Tensor) -> Statistics:
-        return Statistics.of(phi.double(), y)  # sums of float32 products would drown the small eigenvalues of A
+    def refresh(self, chunks: Sequence[NDArray[np.int64]]) -> None:
+        self.chunks = [np.sort(chunk) for chunk in chunks]
+        self.module.choose_indices()
+        raw = raw_outputs(self.module.network, self.rows)
+        self.embedded = ChunkSource(Chunk(self.module.network.measure(raw.X), raw.y))
+        self.forget_statistics()
+
+    @abstractmethod
+    def forget_statistics(self) -> None:
+        """The embedding or the head has changed: take the statistics of all rows anew when they are needed."""
+
+    @torch.no_grad()
+    def chunk_statistics(self) -> list[Statistics]:
+        """Statistics of each chunk at the embedding of the last refresh."""
+        embedded = map(self.embedded.take, self.chunks)
+        return [statistics_of(self.module.features.basis(chunk.X), chunk.y) for chunk in embedded]
+
+    def step_of_head(self) -> None:
+        stats = total_of(self.chunk_statistics())
+        g = evidence_gradient(stats, *self.module.variances, self.objective)
+        for chunk in map(self.embedded.take, self.chunks):
+            pull_back(self.module.features.basis(chunk.X), chunk.y, g, stats.n)
+        self.pull_variances(g)
+        self.forget_statistics()
+
+    def pull_variances(self, g: EvidenceGradient) -> None:
+        """Leave the gradient per row of the two variances."""
+        self.module.log_signal_variance.grad = _scalar(g.by_log_signal / self.n_rows)
+        self.module.log_noise_variance.grad = _scalar(g.by_log_noise / self.n_rows)
+
+
+class EvidenceTask(JointTask):
+    """The method above: statistics of all rows follow the steps, and every step moves the network and its head."""
+
+    _running: RunningStatistics | None = None
+
+    def bound_noise_ratio(self, low: float, high: float) -> None:
+        signal = self.module.log_signal_variance
+        self.module.log_noise_variance.clamp_(signal + low, signal + high)
+
+    def forget_statistics(self) -> None:
+        self._running = None
+
+    def running_statistics(self) -> RunningStatistics:
+        """Of all rows, as the steps since the last refresh have left them."""
+        if self._running is None:
+            self._running = RunningStatistics(self.chunk_statistics())
+        return self._running
+
+    def step(self, index: int) -> float:
+        chunk = self.rows.take(self.chunks[index])
+        phi = self.module.model.basis(chunk.X)
+        own = statistics_of(phi.detach(), chunk.y)
+        stats = self.running_statistics().replace(index, own)
+        g = evidence_gradient(stats, *self.module.variances, self.objective)
+        pull_back(phi, chunk.y, g, own.n)  # the chunk stands for n / n_chunk chunks like it
+        self.pull_variances(g)
+        return g.value / stats.n
+
+
+def pull_back(phi: Tensor, y: Tensor, g: EvidenceGradient, count: int) -> None:
+    """Add < dL/dPhi, dPhi > / count of some rows' features (n, r) to the gradients of all they depend on."""
+    torch.autograd.backward(phi, feature_cotangent(phi.detach(), y, g.by_gram, g.by_projection) / count)
+
+
+def statistics_of(phi: Tensor, y: Tensor) -> Statistics:
+    """Statistics of features (n, r) in float64: sums of float32 products would drown the small eigenvalues of A."""
+    return Statistics.of(phi.double(), y)
+
+
+def total_of(parts: Sequence[Statistics]) -> Statistics:
+    """Statistics of all chunks together."""
+    return sum(parts[1:], parts[0])
 
 
 def _scalar(value: float) -> Tensor:
@@ -229,9 +264,10 @@ def finish(
     objective: str,
     variance: str,
     calibrate: bool,
+    polish: bool = True,
 ) -> LowRankProcess:
     """The trained model as a process: head polished on the rows it learned from, noise calibrated on those it did not,
-    and conditioned on all of them.
+    and conditioned on all of them. ``polish=False`` leaves the head as the steps have.
 
     Held-out rows chose the epoch, so they look better than new rows will: they may raise the noise, not lower it.
     """
@@ -239,18 +275,22 @@ def finish(
     raw = raw_outputs(network, source)
     picked = torch.from_numpy(train)
     learned = Chunk(network.measure(raw.X[picked]).double(), raw.y[picked].double())
-    spread = torch.from_numpy(np.linspace(0, len(train) - 1, min(len(train), _POLISH_ROWS)).astype(np.int64))
-    fit_head(features, Chunk(learned.X[spread], learned.y[spread]), objective, _POLISH_ITERATIONS)
+    if polish:
+        spread = torch.from_numpy(np.linspace(0, len(train) - 1, min(len(train), _POLISH_ROWS)).astype(np.int64))
+        fit_head(features, Chunk(learned.X[spread], learned.y[spread]), objective, _POLISH_ITERATIONS)
     module.choose_indices()
-    best = fit_head(features, learned, objective, 0)
+    variances = module.variances
+    if polish:
+        best = fit_head(features, learned, objective, 0)
+        variances = best.signal_variance, best.noise_variance
     everything = Chunk(network.standardise(raw.X).double(), raw.y.double())
     scale = 1.0
     if calibrate and len(held_out):
         rest = torch.from_numpy(held_out)
-        process = condition_head(features, learned, best.signal_variance, best.noise_variance, variance)
+        process = condition_head(features, learned, *variances, variance)
         scale = max(1.0, calibrated_nlpd(process, Chunk(everything.X[rest], everything.y[rest]))[1])
-    head = condition_head(features, everything, best.signal_variance, best.noise_variance, variance)
+    head = condition_head(features, everything, *variances, variance)
     model = module.model.requires_grad_(False)
-    fitted = LowRankProcess(model, head.statistics, best.signal_variance, best.noise_variance, variance)
+    fitted = LowRankProcess(model, head.statistics, *variances, variance)
     fitted.noise_scale = scale
     return fitted
