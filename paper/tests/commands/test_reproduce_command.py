@@ -105,3 +105,32 @@ def test_sets_that_are_not_at_hand_are_left_out_and_named(certgp, tmp_path, monk
     nothing = certgp("reproduce", "table-nlpd", "--out", "results", *only, "data=sarcos")
     assert nothing.code != 0
     assert "certgp datasets fetch sarcos" in nothing.err
+
+
+def test_what_is_out_of_date_is_listed_and_computed_again(certgp, tmp_path, monkeypatch):
+    told = {"nlpd": 0.1, "rmse": 0.1, "cpu_seconds": 1.0, "n_rows": 16599, "n_columns": 18}
+    table = replace(TABLE_NLPD, compute=renamed(lambda settings: told))
+    monkeypatch.setattr(reproduce, "experiment", lambda name: table)
+    monkeypatch.setattr("certgp_paper.datasets.dataset_path", lambda name: tmp_path)
+    store, old, recent = CellStore(tmp_path / "results"), *table.cells(False)[:2]
+    store.save(Finished(old, told | {"nlpd": 0.2}, 3600.0, {"source": "d1caac891956"}))
+    only = [
+        "--only",
+        "rank=6",
+        "data=elevators",
+        "split=0",
+        f"method={old.settings['method']},{recent.settings['method']}",
+    ]
+    outcome = certgp("reproduce", "table-nlpd", "--outdated", "--out", "results")
+    assert "1 of 1 finished cells are out of date, which took 1.0 hours" in outcome.out
+    assert "1  commit 109e67d" in outcome.out
+    assert certgp("reproduce", "table-nlpd", "--renew", "--out", "results", *only, "variant=certgp").code == 0
+    assert store.load(old)["nlpd"] == 0.1
+    outcome = certgp("reproduce", "table-nlpd", "--outdated", "--out", "results")
+    assert "0 of 2 finished cells are out of date\n" in outcome.out
+
+
+def renamed(compute):
+    """As if it were part of the package, whose code has versions."""
+    compute.__module__ = TABLE_NLPD.compute.__module__
+    return compute

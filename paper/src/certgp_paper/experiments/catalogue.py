@@ -18,6 +18,7 @@ _EXPERIMENTS = {
     "ranks": ("ranks", "RANKS"),
     "table-nlpd": ("linear_table", "TABLE_NLPD"),
     "table-rmse": ("linear_table", "TABLE_RMSE"),
+    "exact-gp": ("exact_gp", "EXACT_GP"),
     "table-deep": ("deep_table", "TABLE_DEEP"),
     "sensitivity": ("sensitivity", "SENSITIVITY"),
     "electric": ("electric", "ELECTRIC"),
