@@ -106,9 +106,9 @@ class TanhNetwork(nn.Sequential):
     """The default network: linear layers of the given widths with tanh between them; two widths make it linear.
 
     Weights start as N(0, 1 / fan-in) [LeCun 1998], which keeps the outputs of tanh layers from shrinking, and the first
-    layer's biases as U(-1/2, 1/2). With ``glorot`` they start as U(-a, a), a^2 = 6 / (fan-in + fan-out) [Glorot & Bengio
-    2010], and all biases at zero: a first layer wider than the input is then nearly linear. The generator alone
-    decides, not torch's global one.
+    layer's biases as U(-1/2, 1/2). With ``glorot`` weights start as U(-a, a), a^2 = 6 / (fan-in + fan-out) [Glorot &
+    Bengio 2010], and all biases at zero: a first layer much wider than the input is then nearly linear. The generator
+    alone decides, not torch's global one.
     """
 
     def __init__(self, widths: Sequence[int], generator: torch.Generator, *, glorot: bool = False) -> None:

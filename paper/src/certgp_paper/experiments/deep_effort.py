@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from certgp.training.recipes.deep_member import pretraining_epochs
+
 _FEWEST_BATCHES, _SMALLEST_BATCH = 10, 32
 _FEWEST_ITERATIONS, _FEWEST_JOINT_STEPS = 60, 20
 
@@ -21,6 +23,8 @@ class Effort:
     hidden: tuple[int, ...] = (512, 256, 64)
     network_epochs: int = 40
     network_batch: int = 250  # the default of all estimators with a network
+    recipe_epochs: int = 100  # of DMGP and DFGP by the paper's recipe
+    recipe_rate: float = 1e-4  # chosen on held-out training rows (docs/decisions/0026)
     most_epochs: int = 100  # of SVIGP and RFEDGP
     most_steps: int = 4_200  # of SVIGP and RFEDGP
     batch_size: int = 1_000
@@ -56,6 +60,7 @@ FULL = Effort()
 QUICK = Effort(
     hidden=(32, 16),
     network_epochs=5,
+    recipe_epochs=5,
     most_steps=100,
     inducing=(20, 40),
     iterations=20,
@@ -80,6 +85,9 @@ def budgets(n: int, effort: Effort = FULL) -> dict[str, str]:
         f"{effort.steps_of_all_rows(n)} steps on the evidence of all rows",
         "RFEDGP": f"two hidden layers of three GPs with {effort.frequencies} frequencies each; {adam}",
         "DMGP, DFGP": f"{network} on the joint likelihood, this library's defaults",
+        "DMGP, DFGP by the paper's recipe": f"{pretraining_epochs(effort.recipe_epochs)} epochs on squared error, then "
+        f"{effort.recipe_epochs} of semi-stochastic asynchronous gradient descent on the joint likelihood, in batches "
+        f"of {effort.batch_size:,}; Adam",
         "DNN+S, DNN+M, DNN+F": f"the same network and {network} on squared error, then the noise, or a GP on the "
         "network's output, with the noise calibrated on held-out training rows as for DMGP and DFGP",
     }

@@ -36,9 +36,7 @@ class SemiStochasticTask(JointTask):
 
     def step(self, index: int) -> float:
         if self._held is None:
-            self._held = evidence_gradient(
-                total_of(self.chunk_statistics()), *self.module.variances, self.objective
-            )
+            self._held = evidence_gradient(total_of(self.chunk_statistics()), *self.module.variances, self.objective)
         chunk = self.rows.take(self.chunks[index])
         pull_back(self.module.model.basis(chunk.X), chunk.y, self._held, len(chunk.y))
         for parameter in self.head_parameters():

@@ -40,11 +40,11 @@ Positions = NDArray[np.int64]
 _START_LENGTH_SCALE = 1.0
 _FEWEST_HELD_OUT = 10  # fewer rows cannot tell a good epoch from a lucky one
 _FULL_BATCH_STAGES = 4  # the embedding is standardised anew between them
-_PRETRAINING_SHARE = 0.2  # of max_iter, in the paper's recipe
+# The paper's recipe. Its text leaves these open; they were chosen on held-out training rows (docs/decisions/0026)
+_PRETRAINING_SHARE = 0.2  # of max_iter: epochs on squared error
 _PRETRAINING_RATE = 1e-3
-_ADAM_BETAS = (0.9, 0.999)
-_HEAD_STEPS = 1
-_HEAD_RATE = 1e-2
+_HEAD_STEPS, _HEAD_RATE = 1, 1e-2  # of length-scales and variances, an epoch, on all rows
+_ADAM_BETAS = (0.9, 0.999)  # those of Kingma & Ba (2015)
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,9 +260,7 @@ class MemberFit:
         module.network.float()
         self._pretrain(module, rows)
         build_task = SemiStochasticTask if recipe.as_in_paper else EvidenceTask
-        task = build_task(
-            module, rows, validation, objective=self.settings.objective, variance=self.settings.variance
-        )
+        task = build_task(module, rows, validation, objective=self.settings.objective, variance=self.settings.variance)
         outcome = train_minibatches(
             task,
             recipe.steps(self.settings.max_iter),
@@ -278,17 +276,17 @@ class MemberFit:
     def _pretrain(self, module: JointModel, rows: RowSource) -> None:
         """Let the network learn y on squared error first, through a linear readout that is then dropped.
 
-        The paper does so. Here one epoch of it serves embeddings of one dimension: in a line there is no way around a
-        fold, and a GP fitted to a random embedding keeps its folds (docs/decisions/0015).
+        The paper does so [Wilson et al. 2016]. Otherwise one epoch of it serves embeddings of one dimension: in a line
+        there is no way around a fold, and a GP fitted to a random embedding keeps its folds (docs/decisions/0015).
         """
-        recipe, max_iter = self.recipe, self.settings.max_iter
-        if not recipe.as_in_paper and recipe.embedding > 1:
-            return
-        epochs = max(1, round(_PRETRAINING_SHARE * max_iter)) if recipe.as_in_paper else 1
-        alone = Regression(module.network.module, recipe.embedding, torch.Generator().manual_seed(self.seed))
-        steps = recipe.steps(epochs)
+        recipe = self.recipe
         if recipe.as_in_paper:
-            steps = replace(steps, learning_rate=_PRETRAINING_RATE)
+            steps = replace(recipe.steps(pretraining_epochs(self.settings.max_iter)), learning_rate=_PRETRAINING_RATE)
+        elif recipe.embedding == 1:
+            steps = recipe.steps(1)
+        else:
+            return
+        alone = Regression(module.network.module, recipe.embedding, torch.Generator().manual_seed(self.seed))
         train_minibatches(SquaredErrorTask(alone, rows, None), steps, seed=self.seed)
 
     def _observers(self) -> list[Callback]:
@@ -324,6 +322,11 @@ class MemberFit:
     def _warn_if_unfinished(self, outcome: OptimisationResult, what: str) -> None:
         if not outcome.converged and not outcome.stopped:
             warn_user(f"{what}: {outcome.reason}", ConvergenceWarning)
+
+
+def pretraining_epochs(max_iter: int) -> int:
+    """Epochs on squared error before ``max_iter`` on the evidence, in the paper's recipe."""
+    return max(1, round(_PRETRAINING_SHARE * max_iter))
 
 
 def _standardise_anew(module: JointModel, source: RowSource) -> None:
