@@ -156,7 +156,7 @@ def test_budgets_in_words_are_those_of_the_methods():
     listed = [method for group in words for method in group.split(", ")]
     assert sorted(listed) == sorted(method_names())
     for method in METHODS_BY_RECIPE:
-        settings = build_as_in_paper(method, 0).get_params()
+        settings = build_as_in_paper(method, "elevators", 0).get_params()
         assert f"then {settings['max_iter']} of" in recipe
         assert f"batches of {settings['batch_size']:,}" in recipe
         assert (settings["training"], settings["calibrate"], settings["variance"]) == ("paper", False, "lowrank")

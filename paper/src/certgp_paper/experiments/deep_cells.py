@@ -106,5 +106,5 @@ def _model(settings: Settings, n: int, split: int) -> Method:
     if "d" in settings:
         return build_at(method, whole_number(settings, "d"), whole_number(settings, "m"), split, effort)
     if settings.get("variant") == PAPER_VARIANT:
-        return build_as_in_paper(method, split, effort)
+        return build_as_in_paper(method, str(settings["data"]), split, effort)
     return build(method, n, split, effort)

@@ -34,8 +34,8 @@ def build(method: str, n: int, seed: int, effort: Effort = FULL) -> Method:
     return _METHODS[method](n, seed, effort)
 
 
-def build_as_in_paper(method: str, seed: int, effort: Effort = FULL) -> Method:
-    """DMGP or DFGP, unfitted, as the paper's text defines and trains them.
+def build_as_in_paper(method: str, data: str, seed: int, effort: Effort = FULL) -> Method:
+    """DMGP or DFGP, unfitted, for a data set by its name, as the paper's text defines and trains them.
 
     The low-rank model's own variance, its box of indices, iid frequencies, and ``training="paper"``; no row is held out
     and nothing is calibrated.
@@ -45,7 +45,7 @@ def build_as_in_paper(method: str, seed: int, effort: Effort = FULL) -> Method:
         "training": "paper",
         "max_iter": effort.recipe_epochs,
         "batch_size": effort.batch_size,
-        "learning_rate": effort.recipe_rate,
+        "learning_rate": effort.recipe_rate(data),
         "calibrate": False,
         "random_state": seed,
     }
