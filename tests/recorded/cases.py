@@ -131,7 +131,7 @@ TRAINED: dict[str, tuple[Build, int, int]] = {
     ),
 }
 CASES = KEPT | TRAINED
-# fits that differ on purpose since 0.2.0: leverage draws from a shuffled pool; the paper's deep recipe is that of its text
+# fits that differ on purpose since 0.2.0: leverage draws from a shuffled pool; the paper's deep recipe follows its text
 CHANGED = ("kept-fourier-leverage", "deep-fourier-paper")
 
 

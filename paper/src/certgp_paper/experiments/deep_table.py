@@ -34,7 +34,8 @@ from certgp_paper.experiments.results import split_column
 from certgp_paper.published import DEEP_DATA
 
 VARIANTS = {
-    PAPER_VARIANT: "DMGP and DFGP as the paper's text defines and trains them; what it leaves open, held-out training rows chose",
+    PAPER_VARIANT: "DMGP and DFGP as the paper's text defines and trains them; what it leaves open, held-out training "
+    "rows chose",
     OWN_VARIANT: "everything else: DMGP and DFGP with this library's defaults, and what they are compared with",
 }
 METHODS_BY_RECIPE = ("DMGP", "DFGP")
