@@ -18,6 +18,8 @@ _EXPERIMENTS = {
     "ranks": ("ranks", "RANKS"),
     "table-nlpd": ("linear_table", "TABLE_NLPD"),
     "table-rmse": ("linear_table", "TABLE_RMSE"),
+    "seeds": ("seeds", "SEEDS_TABLE"),
+    "scaling": ("scaling", "SCALING"),
     "exact-gp": ("exact_gp", "EXACT_GP"),
     "table-deep": ("deep_table", "TABLE_DEEP"),
     "sensitivity": ("sensitivity", "SENSITIVITY"),

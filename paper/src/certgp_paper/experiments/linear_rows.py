@@ -10,12 +10,14 @@ from typing import Any
 from certgp_paper.datasets import dataset_info
 from certgp_paper.experiments.cells import Finished
 from certgp_paper.experiments.comparison import LINEAR_ROUNDING, comparison, group_by, values
+from certgp_paper.experiments.results import split_columns
 from certgp_paper.published import published
 
 # in the order of the table: the paper's own files first, then by size
 DATA = ("elevators", "protein", "sarcos", "bike", "superconduct", "keggdirected", "3droad")
 METHODS = ("SGPR", "FGP", "MGP")
 RANKS = (6, 10, 50, 100, 200, 300)
+SPLITS = range(5)
 OWN_VARIANT = "certgp"
 # what each variant is, in the order of the table
 VARIANTS = {
@@ -72,6 +74,7 @@ def _row(metric: str, data: str, variant: str, method: str, rank: int, splits: l
         "cpu_seconds": mean(values(splits, "cpu_seconds")) if splits else None,
         "projection": " ".join(map(str, dimensions)) or None,
         "note": _note(data, splits),
+        **split_columns(splits, (metric,), SPLITS),
     }
 
 

@@ -16,6 +16,8 @@ from certgp_paper.figures import (
     figure2,
     linear_table,
     ranks,
+    scaling,
+    seeds,
     sensitivity,
 )
 
@@ -27,6 +29,8 @@ _DRAWINGS = {
     "ranks": ranks.draw,
     "table-nlpd": linear_table.draw,
     "table-rmse": linear_table.draw,
+    "seeds": seeds.draw,
+    "scaling": scaling.draw,
     "exact-gp": exact_gp.draw,
     "table-deep": deep_table.draw,
     "sensitivity": sensitivity.draw,
