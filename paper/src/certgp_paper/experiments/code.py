@@ -65,9 +65,9 @@ def _deep_version(settings: Settings) -> str | None:
     method = str(settings["method"]).removesuffix("+")
     if method not in _DEEP:
         return None
-    dispatch = ("deep_cells:compute", "deep_cells:_training_rows", "deep_methods:build_at", "deep_methods:_network")
-    if settings.get("variant") == "paper":
-        dispatch = (*dispatch[:2], "deep_methods:build_as_in_paper")
+    by_recipe = settings.get("variant") == "paper"
+    builders = ("deep_methods:build_as_in_paper",) if by_recipe else ("deep_methods:build_at", "deep_methods:_network")
+    dispatch = ("deep_cells:compute", "deep_cells:_training_rows", *builders)
     return code_version(
         (_DEEP[method], f"{_HERE}.deep_effort:Effort", *_SCORED), tuple(f"{_HERE}.{name}" for name in dispatch)
     )
