@@ -12,8 +12,8 @@ from test_stochastic import HEADS, ROWS, X, Y, dense_negative_evidence, flat, gr
 from certgp.data import Chunk, ChunkSource
 from certgp.gp import Statistics, evidence_gradient
 from certgp.training.checkpoint import Checkpoint
-from certgp.training.mini_batch.evidence import JointModel
-from certgp.training.mini_batch.semi_stochastic import SemiStochasticTask
+from certgp.training.mini_batch.descent import SemiStochastic
+from certgp.training.mini_batch.evidence import EvidenceTask, JointModel
 from certgp.training.mini_batch.steps import MinibatchSettings, train_minibatches
 from helpers import relative_error
 
@@ -31,9 +31,9 @@ RECIPE = MinibatchSettings(
 every_head = pytest.mark.parametrize("head", HEADS)
 
 
-def task_of(module: JointModel) -> SemiStochasticTask:
-    source = ChunkSource(Chunk(X, Y))
-    return SemiStochasticTask(module, source, None, objective="marginal", variance="lowrank")
+def task_of(module: JointModel) -> EvidenceTask:
+    options = {"objective": "marginal", "variance": "lowrank", "descent": SemiStochastic()}
+    return EvidenceTask(module, ChunkSource(Chunk(X, Y)), None, **options)
 
 
 @every_head

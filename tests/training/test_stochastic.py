@@ -167,10 +167,10 @@ def test_running_statistics_follow_the_steps():
         for p in module.network.parameters():
             p.add_(0.05)
         exact = Statistics.of(module.model(X), Y)
-    assert not task.running_statistics().total.close_to(exact)
+    assert not task.statistics().total.close_to(exact)
     for index in range(4):
         task.step(index)
-    assert task.running_statistics().total.close_to(exact, 1e-12)
+    assert task.statistics().total.close_to(exact, 1e-12)
 
 
 def test_contributions_are_not_kept_where_they_would_be_large(monkeypatch):

@@ -13,7 +13,6 @@ stale statistics mean a posterior q that lags behind, not a wrong objective.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -31,6 +30,7 @@ from certgp.gp import LowRankModel, LowRankProcess, Statistics, evidence_gradien
 from certgp.gp.calibration import gaussian_nlpd
 from certgp.gp.evidence import EvidenceGradient
 from certgp.gp.profile import NOISE_RATIO_BOUNDS
+from certgp.training.mini_batch.descent import Descent, Running
 from certgp.training.mini_batch.embedding import fit_head, head_model, raw_outputs
 from certgp.training.mini_batch.steps import MinibatchTask, TrainedModule
 from certgp.transforms import Network
@@ -85,14 +85,14 @@ class JointModel(TrainedModule):
 class RunningStatistics:
     """Statistics of all rows as a sum over chunks of which each can be replaced.
 
-    Where the contributions of all chunks together would be large, they are not kept: the total then stays as the last
-    refresh left it, and the steps' gradients are unbiased for it.
+    Where ``follows`` is False, or the contributions of all chunks together would be large, they are not kept: the total
+    then stays as the last refresh left it, and the steps' gradients are unbiased for it.
     """
 
-    def __init__(self, chunks: Sequence[Statistics]) -> None:
+    def __init__(self, chunks: Sequence[Statistics], follows: bool = True) -> None:
         rank = chunks[0].rank
-        self.total = total_of(chunks)
-        keep = 8 * len(chunks) * rank * (rank + 1) <= _CONTRIBUTION_BYTES
+        self.total = sum(chunks[1:], chunks[0])
+        keep = follows and 8 * len(chunks) * rank * (rank + 1) <= _CONTRIBUTION_BYTES
         self._chunks: list[Statistics] | None = list(chunks) if keep else None
 
     def replace(self, index: int, new: Statistics) -> Statistics:
@@ -104,20 +104,29 @@ class RunningStatistics:
         return self.total
 
 
-class JointTask(MinibatchTask, ABC):
-    """What all ways of minimising the negative log evidence (or ELBO) of a network and its GP in small steps share."""
+class EvidenceTask(MinibatchTask):
+    """Minimise the negative log evidence (or ELBO) of a network and its GP, by the method above or another descent."""
 
     module: JointModel
 
     def __init__(
-        self, module: JointModel, rows: RowSource, validation: RowSource | None, *, objective: str, variance: str
+        self,
+        module: JointModel,
+        rows: RowSource,
+        validation: RowSource | None,
+        *,
+        objective: str,
+        variance: str,
+        descent: Descent | None = None,
     ) -> None:
         self.module = module
         self.rows, self.validation = rows, validation
         self.objective, self.variance = objective, variance
+        self.descent = Running() if descent is None else descent
         self.n_rows, self.rank = rows.n_rows, module.model.rank
-        self.chunks: Sequence[NDArray[np.int64]] = ()
-        self.embedded: RowSource = rows  # until the first refresh
+        self._chunks: Sequence[NDArray[np.int64]] = ()
+        self._embedded: RowSource = rows  # from the first refresh on, rows as the kernel sees them
+        self._statistics: RunningStatistics | None = None
         bounds = module.features.parameter_bounds()
         self._bounded = [(p, bounds[name]) for name, p in module.features.named_parameters() if name in bounds]
 
@@ -142,11 +151,8 @@ class JointTask(MinibatchTask, ABC):
     def constrain(self) -> None:
         for parameter, bound in self._bounded:
             parameter.clamp_(*bound)
-        self.bound_noise_ratio(*map(math.log, NOISE_RATIO_BOUNDS))
-
-    @abstractmethod
-    def bound_noise_ratio(self, low: float, high: float) -> None:
-        """Keep log (noise variance / signal variance) between these."""
+        signal, noise = self.module.log_signal_variance, self.module.log_noise_variance
+        self.descent.bound_noise_ratio(signal, noise, *map(math.log, NOISE_RATIO_BOUNDS))
 
     def validate(self, module: TrainedModule) -> float | None:
         """NLPD of the held-out rows with the noise scaled to suit them."""
@@ -160,78 +166,54 @@ class JointTask(MinibatchTask, ABC):
         return calibrated_nlpd(process, Chunk(module.network.standardise(held_out.X).double(), held_out.y.double()))[0]
 
     def refresh(self, chunks: Sequence[NDArray[np.int64]]) -> None:
-        self.chunks = [np.sort(chunk) for chunk in chunks]
+        self._chunks = [np.sort(chunk) for chunk in chunks]
         self.module.choose_indices()
         raw = raw_outputs(self.module.network, self.rows)
-        self.embedded = ChunkSource(Chunk(self.module.network.measure(raw.X), raw.y))
-        self.forget_statistics()
-
-    @abstractmethod
-    def forget_statistics(self) -> None:
-        """The embedding or the head has changed: take the statistics of all rows anew when they are needed."""
+        self._embedded = ChunkSource(Chunk(self.module.network.measure(raw.X), raw.y))
+        self._statistics = None
 
     @torch.no_grad()
-    def chunk_statistics(self) -> list[Statistics]:
-        """Statistics of each chunk at the embedding of the last refresh."""
-        embedded = map(self.embedded.take, self.chunks)
-        return [statistics_of(self.module.features.basis(chunk.X), chunk.y) for chunk in embedded]
+    def statistics(self) -> RunningStatistics:
+        """Of all rows, as the steps since the last refresh have left them."""
+        if self._statistics is None:
+            embedded = map(self._embedded.take, self._chunks)
+            parts = [_statistics(self.module.features.basis(chunk.X), chunk.y) for chunk in embedded]
+            self._statistics = RunningStatistics(parts, self.descent.follows)
+        return self._statistics
+
+    def step(self, index: int) -> float:
+        chunk = self.rows.take(self._chunks[index])
+        phi = self.module.model.basis(chunk.X)
+        own = _statistics(phi.detach(), chunk.y)
+        stats = self.statistics().replace(index, own)
+        g = evidence_gradient(stats, *self.module.variances, self.objective)
+        _pull_back(phi, chunk.y, g, own.n)  # the chunk stands for n / n_chunk chunks like it
+        self._pull_variances(g)
+        if not self.descent.moves_head:
+            for parameter in self.head_parameters():
+                parameter.grad = None
+        return g.value / stats.n
 
     def step_of_head(self) -> None:
-        stats = total_of(self.chunk_statistics())
+        stats = self.statistics().total
         g = evidence_gradient(stats, *self.module.variances, self.objective)
-        for chunk in map(self.embedded.take, self.chunks):
-            pull_back(self.module.features.basis(chunk.X), chunk.y, g, stats.n)
-        self.pull_variances(g)
-        self.forget_statistics()
+        for chunk in map(self._embedded.take, self._chunks):
+            _pull_back(self.module.features.basis(chunk.X), chunk.y, g, stats.n)
+        self._pull_variances(g)
+        self._statistics = None  # those of the head as it will be
 
-    def pull_variances(self, g: EvidenceGradient) -> None:
-        """Leave the gradient per row of the two variances."""
+    def _pull_variances(self, g: EvidenceGradient) -> None:
         self.module.log_signal_variance.grad = _scalar(g.by_log_signal / self.n_rows)
         self.module.log_noise_variance.grad = _scalar(g.by_log_noise / self.n_rows)
 
 
-class EvidenceTask(JointTask):
-    """The method above: statistics of all rows follow the steps, and every step moves the network and its head."""
-
-    _running: RunningStatistics | None = None
-
-    def bound_noise_ratio(self, low: float, high: float) -> None:
-        signal = self.module.log_signal_variance
-        self.module.log_noise_variance.clamp_(signal + low, signal + high)
-
-    def forget_statistics(self) -> None:
-        self._running = None
-
-    def running_statistics(self) -> RunningStatistics:
-        """Of all rows, as the steps since the last refresh have left them."""
-        if self._running is None:
-            self._running = RunningStatistics(self.chunk_statistics())
-        return self._running
-
-    def step(self, index: int) -> float:
-        chunk = self.rows.take(self.chunks[index])
-        phi = self.module.model.basis(chunk.X)
-        own = statistics_of(phi.detach(), chunk.y)
-        stats = self.running_statistics().replace(index, own)
-        g = evidence_gradient(stats, *self.module.variances, self.objective)
-        pull_back(phi, chunk.y, g, own.n)  # the chunk stands for n / n_chunk chunks like it
-        self.pull_variances(g)
-        return g.value / stats.n
-
-
-def pull_back(phi: Tensor, y: Tensor, g: EvidenceGradient, count: int) -> None:
+def _pull_back(phi: Tensor, y: Tensor, g: EvidenceGradient, count: int) -> None:
     """Add < dL/dPhi, dPhi > / count of some rows' features (n, r) to the gradients of all they depend on."""
     torch.autograd.backward(phi, feature_cotangent(phi.detach(), y, g.by_gram, g.by_projection) / count)
 
 
-def statistics_of(phi: Tensor, y: Tensor) -> Statistics:
-    """Statistics of features (n, r) in float64: sums of float32 products would drown the small eigenvalues of A."""
-    return Statistics.of(phi.double(), y)
-
-
-def total_of(parts: Sequence[Statistics]) -> Statistics:
-    """Statistics of all chunks together."""
-    return sum(parts[1:], parts[0])
+def _statistics(phi: Tensor, y: Tensor) -> Statistics:
+    return Statistics.of(phi.double(), y)  # sums of float32 products would drown the small eigenvalues of A
 
 
 def _scalar(value: float) -> Tensor:

@@ -24,9 +24,9 @@ from certgp.training.checkpoint import Checkpoint
 from certgp.training.evaluation_log import EvaluationLog
 from certgp.training.full_batch.stages import Stage
 from certgp.training.history import Callback, OptimisationResult
+from certgp.training.mini_batch.descent import Running, SemiStochastic
 from certgp.training.mini_batch.embedding import raw_outputs
 from certgp.training.mini_batch.evidence import EvidenceTask, JointModel, finish
-from certgp.training.mini_batch.semi_stochastic import SemiStochasticTask
 from certgp.training.mini_batch.squared_error import Regression, SquaredErrorTask
 from certgp.training.mini_batch.steps import MinibatchSettings, train_minibatches
 from certgp.training.progress import ProgressBar
@@ -259,8 +259,14 @@ class MemberFit:
         rows = SubsetSource(source, train)
         module.network.float()
         self._pretrain(module, rows)
-        build_task = SemiStochasticTask if recipe.as_in_paper else EvidenceTask
-        task = build_task(module, rows, validation, objective=self.settings.objective, variance=self.settings.variance)
+        task = EvidenceTask(
+            module,
+            rows,
+            validation,
+            objective=self.settings.objective,
+            variance=self.settings.variance,
+            descent=SemiStochastic() if recipe.as_in_paper else Running(),
+        )
         outcome = train_minibatches(
             task,
             recipe.steps(self.settings.max_iter),
