@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from certgp.estimators import DeepMercerGP as DeepMercerGP
     from certgp.estimators import ExactGP as ExactGP
     from certgp.estimators import FourierGP as FourierGP
+    from certgp.estimators import LocalGP as LocalGP
     from certgp.estimators import MercerGP as MercerGP
     from certgp.estimators import SparseGP as SparseGP
     from certgp.estimators import load as load

@@ -28,6 +28,7 @@ class Method:
     default_rank: int | None = 100  # None: the method has no rank
     kernel: str | None = None  # the only kernel it takes, if there is only one
     other_kernels: str = ""  # what to use with another kernel
+    holds_rows: bool = False  # does a fitted model, and so its file, hold the training rows?
 
     @property
     def class_name(self) -> str:
@@ -51,7 +52,8 @@ BUILT_IN = (
     Method("mercer", "certgp.estimators.mercer:MercerGP", 100, "gaussian", "fourier, sparse or exact"),
     Method("fourier", "certgp.estimators.fourier:FourierGP"),
     Method("sparse", "certgp.estimators.sparse:SparseGP"),
-    Method("exact", "certgp.estimators.exact:ExactGP", None),
+    Method("exact", "certgp.estimators.exact:ExactGP", None, holds_rows=True),
+    Method("local", "certgp.estimators.local:LocalGP", None, holds_rows=True),
     Method("deep-mercer", "certgp.estimators.deep_mercer:DeepMercerGP", 15, "gaussian", "deep-fourier"),
     Method("deep-fourier", "certgp.estimators.deep_fourier:DeepFourierGP", 40),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,9 +32,9 @@ def test_every_format(certgp, tmp_path, ending, target):
     assert json.loads(predicted.out)["scores"]["rmse"] < 0.35
 
 
-@pytest.mark.parametrize("method", ["mercer", "fourier", "sparse", "exact", "deep-mercer", "deep-fourier"])
+@pytest.mark.parametrize("method", ["mercer", "fourier", "sparse", "exact", "local", "deep-mercer", "deep-fourier"])
 def test_every_method_predicts_what_the_library_does(certgp, train, method):
-    options = [] if method == "exact" else ["--rank", 20]
+    options = ["--include-training-data"] if method in ("exact", "local") else ["--rank", 20]
     options += ["--max-iter", 1] if method.startswith("deep") else []
     fitted = certgp("fit", train, "--target", "price", "--method", method, *options, "--out", "m", "--json")
     assert fitted.code == 0, fitted.err
@@ -49,8 +50,12 @@ def test_every_method_predicts_what_the_library_does(certgp, train, method):
 
 
 def test_an_exact_model_says_that_it_holds_the_data(certgp, train):
-    fitted = certgp("fit", train, "--target", "price", "--method", "exact", "--out", "m")
-    assert fitted.err == "note: m holds the training data; an exact GP cannot predict without it\n"
+    arguments = ["fit", train, "--target", "price", "--method", "exact", "--out", "m"]
+    refused = certgp(*arguments)
+    assert (refused.code, Path("m").exists()) == (2, False)
+    assert "--include-training-data" in refused.err
+    fitted = certgp(*arguments, "--include-training-data")
+    assert fitted.err == "note: m holds the training data; this model cannot predict without it\n"
 
 
 @pytest.mark.parametrize("given", [["part1.csv", "part2.csv"], ["part*.csv"]])
@@ -187,7 +192,18 @@ def test_dropped_columns_are_not_inputs(certgp, tmp_path):
 
 
 def test_iterations_can_be_limited(certgp, train):
-    arguments = ["--target", "price", "--method", "exact", "--max-iter", 2, "--out", "m", "--json"]
+    arguments = [
+        "--target",
+        "price",
+        "--method",
+        "exact",
+        "--include-training-data",
+        "--max-iter",
+        2,
+        "--out",
+        "m",
+        "--json",
+    ]
     outcome = certgp("fit", train, *arguments)
     assert json.loads(outcome.out)["n_iter"] == 2
     assert "warning: the fit stopped before it converged" in outcome.err

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from certgp import ExactGP, FourierGP, MercerGP, SparseGP
+from certgp import ExactGP, FourierGP, LocalGP, MercerGP, SparseGP
 from certgp.estimators import GPRegressor
 
 Array = NDArray[np.float64]
 LOW_RANK: tuple[type[GPRegressor], ...] = (MercerGP, FourierGP, SparseGP)
-ALL: tuple[type[GPRegressor], ...] = (*LOW_RANK, ExactGP)
+HOLDS_ROWS: tuple[type[GPRegressor], ...] = (ExactGP, LocalGP)
+ALL: tuple[type[GPRegressor], ...] = (*LOW_RANK, *HOLDS_ROWS)
 FIXED: dict[str, Any] = {"length_scale": 0.8, "signal_variance": 1.5, "noise_variance": 0.1, "optimize": False}
 # equal length-scales on standardised columns tie the eigenvalues of MercerGP; test_invariants.py looks at ties
 UNTIED: dict[str, Any] = {"length_scale": (0.9, 1.3), "optimize": False}
@@ -38,7 +39,7 @@ def problem(n: int = 80, d: int = 2, seed: int = 0, noise: float = 0.1) -> tuple
 
 def small(cls: type[GPRegressor], rank: int = 20, **parameters: Any) -> GPRegressor:
     """An estimator of a rank that small problems afford."""
-    if cls is ExactGP:
+    if cls in HOLDS_ROWS:
         return cls(**{"random_state": 0} | parameters)
     return cls(**{"rank": rank, "random_state": 0} | parameters)
 
@@ -50,6 +51,8 @@ def pinned(cls: type[GPRegressor], rank: int = 20, d: int = 2, **parameters: Any
         fixed |= {"projection": None, "input_scale": tuple(1.0 + 0.2 * j for j in range(d))}  # no ties
     if cls is FourierGP:
         fixed |= {"winsorize": False}
+    if cls is LocalGP:
+        fixed |= {"kernel": "gaussian"}
     if cls is SparseGP:
         fixed |= {"inducing": problem(rank, d, seed=99)[0]}
     return small(cls, rank, **fixed | parameters)
@@ -77,6 +80,7 @@ CASES = (
     Case("sparse-dtc", SparseGP, {"variance": "dtc"}),
     Case("sparse-lowrank", SparseGP, {"variance": "lowrank"}),
     Case("exact", ExactGP, {}),
+    Case("local", LocalGP, {"neighbours": 30}),
 )
 every_variance = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 

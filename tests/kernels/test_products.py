@@ -98,14 +98,14 @@ def test_blocks_and_threads_do_not_change_a_bit(points, dtype):
 
 
 def test_without_a_directory_for_the_cache_the_loops_are_compiled_anew(monkeypatch):
-    from certgp.kernels import compiled
+    from certgp import loops
 
     def refusing(**options):
         if options.pop("cache", False):
             raise RuntimeError("cannot cache function: no locator available")
         return lambda function: (function, options)
 
-    monkeypatch.setattr(compiled, "njit", refusing)
-    function, options = compiled._compile(check)
+    monkeypatch.setattr(loops, "njit", refusing)
+    function, options = loops.compile_loop(check)
     assert function is check
     assert options["nogil"]

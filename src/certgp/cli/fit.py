@@ -35,6 +35,7 @@ _EXAMPLES = """\
   certgp fit train.csv --target price --out price.model
   certgp fit train.npz --method sparse --kernel matern52 --rank 300 --out y.model
   certgp fit train.npz --method deep-fourier --out y.model
+  certgp fit train.csv --target price --method local --include-training-data --out price.model
   certgp fit 'parts/*.parquet' --target y --drop id --test-fraction 0.1 --out y.model --json
 """
 
@@ -64,11 +65,20 @@ def add_parser(commands: Commands) -> None:
         default=1e-3,
         help="for --rank auto: certified KL divergence to the exact GP per row (default: 0.001)",
     )
-    parser.add_argument("--kernel", choices=KERNELS, default="gaussian", help="covariance function (default: gaussian)")
+    parser.add_argument(
+        "--kernel",
+        choices=KERNELS,
+        help="covariance function (default: gaussian; local chooses a Matern kernel by held-out rows)",
+    )
     parser.add_argument(
         "--max-iter", metavar="N", type=positive_int, help="most iterations (default: the method's own)"
     )
     parser.add_argument("--seed", metavar="S", type=seed, default=0, help="seed of all random choices (default: 0)")
+    parser.add_argument(
+        "--include-training-data",
+        action="store_true",
+        help="allow the training rows into the model file, which exact and local models cannot predict without",
+    )
     parser.add_argument("--drop", metavar="COL", action="append", default=[], help=DROP_HELP)
     parser.add_argument(
         "--test-fraction",
@@ -82,6 +92,7 @@ def add_parser(commands: Commands) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Check, read, fit, score, save, print: in this order, so that a mistake shows before the long part."""
     check_model_options(arguments.method, arguments.kernel, arguments.rank)
+    _check_rows_may_be_saved(arguments)
     console.status("starting")
     from certgp.estimators.scores import score
 
@@ -113,6 +124,15 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     held_out = [(f"test {name}", value) for name, value in score_rows(scores)] if scores else []
     next_step = ("to certify", f"impossible: {obstacle}" if obstacle else _certify_command(arguments, model))
     console.result(fields, aligned([*facts, *proven, next_step, *held_out, ("saved", str(arguments.out))]))
+
+
+def _check_rows_may_be_saved(arguments: argparse.Namespace) -> None:
+    """Refuse to fit a model that could not be saved."""
+    if methods()[arguments.method].holds_rows and not arguments.include_training_data:
+        raise InvalidInputError(
+            f"--method {arguments.method} predicts from the training rows themselves, so the model file would hold "
+            "them; add --include-training-data to allow it, or choose a low-rank --method"
+        )
 
 
 def _check_model_path(path: Path) -> None:
@@ -150,7 +170,7 @@ def _certify_command(arguments: argparse.Namespace, model: GPRegressor) -> str:
 def _save(model: GPRegressor, path: Path, console: Console) -> None:
     if model.needs_training_data:
         model.save(path, include_training_data=True)
-        console.notice(f"note: {path} holds the training data; an exact GP cannot predict without it")
+        console.notice(f"note: {path} holds the training data; this model cannot predict without it")
     else:
         model.save(path)
 
@@ -163,7 +183,7 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
         "method": arguments.method,
         "choice": model.choice_,
         "n_rows": n_rows,
-        "kernel": arguments.kernel,
+        "kernel": model.kernel_.name,
         "rank": int(model.rank_),
         "length_scale": model.kernel_.describe().get("length_scale"),
         "signal_variance": float(model.kernel_.signal_variance),
@@ -176,11 +196,15 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
     }
 
 
+def _size(model: GPRegressor) -> str:
+    return "all rows kept" if model.needs_training_data else f"rank {model.rank_}"
+
+
 def _facts(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_rows: int) -> list[tuple[str, str]]:
     """The outcome for people, as names and values."""
     per_row = model.log_marginal_likelihood_ / n_rows
     return [
-        ("model", f"{type(model).__name__}, {arguments.kernel} kernel, rank {model.rank_}"),
+        ("model", f"{type(model).__name__}, {model.kernel_.name} kernel, {_size(model)}"),
         *([("chosen", model.choice_)] if model.choice_ is not None else []),
         ("data", f"{n_rows:,} rows, {model.n_features_in_} input column(s)"),
         ("noise", f"{model.noise_variance_**0.5:.5g} (standard deviation)"),

@@ -22,10 +22,10 @@ def describe_default_ranks() -> str:
     return ", ".join([str(usual), *others])
 
 
-def check_model_options(method: str, kernel: str, rank: int | str | None) -> None:
+def check_model_options(method: str, kernel: str | None, rank: int | str | None) -> None:
     """Refuse combinations that no estimator accepts, before torch is even imported."""
     chosen = methods()[method]
-    if chosen.kernel not in (None, kernel):
+    if kernel is not None and chosen.kernel not in (None, kernel):
         raise InvalidInputError(
             f"--method {method} needs --kernel {chosen.kernel}, found {kernel}; use --method {chosen.other_kernels} "
             "with this kernel"
@@ -36,15 +36,17 @@ def check_model_options(method: str, kernel: str, rank: int | str | None) -> Non
 
 def build_model(
     method: str,
-    kernel: str,
+    kernel: str | None,
     rank: int | str | None,
     seed: int,
     callbacks: Sequence[Callback] = (),
     max_iter: int | None = None,
 ) -> GPRegressor:
-    """An unfitted estimator; without ``max_iter`` each method keeps its own default."""
+    """An unfitted estimator; without ``kernel`` or ``max_iter`` each method keeps its own default."""
     chosen = methods()[method]
-    options: dict[str, Any] = {"kernel": kernel, "random_state": seed, "callbacks": callbacks}
+    options: dict[str, Any] = {"random_state": seed, "callbacks": callbacks}
+    if kernel is not None:
+        options["kernel"] = kernel
     if chosen.default_rank is not None:
         options["rank"] = chosen.default_rank if rank is None else rank
     if max_iter is not None:

@@ -6,6 +6,7 @@ from certgp.estimators.deep_fourier import DeepFourierGP
 from certgp.estimators.deep_mercer import DeepMercerGP
 from certgp.estimators.exact import ExactGP
 from certgp.estimators.fourier import FourierGP
+from certgp.estimators.local import LocalGP
 from certgp.estimators.mercer import MercerGP
 from certgp.estimators.parameters import LowRankParameters, ObjectiveParameters, SharedParameters, StartParameters
 from certgp.estimators.persistence import load
@@ -18,6 +19,7 @@ __all__ = [
     "ExactGP",
     "FourierGP",
     "GPRegressor",
+    "LocalGP",
     "LowRankParameters",
     "MercerGP",
     "ObjectiveParameters",

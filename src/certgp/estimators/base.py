@@ -275,15 +275,15 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def save(self, path: str | Path, include_training_data: bool = False) -> None:
         """Write the fitted model to one file; ``certgp.load`` reads it.
 
-        The file holds no training rows, unless the model cannot predict without them (an exact GP): then they must be
-        allowed into it.
+        The file holds no training rows, unless the model cannot predict without them (an exact or a local GP): then
+        they must be allowed into it.
         """
         from certgp.estimators.persistence import save
 
         model = self._fitted()
         if model.process.holds_rows and not include_training_data:
             raise InvalidInputError(
-                "an exact GP cannot predict without its training rows, and model files hold none by default; "
+                "an exact or local GP cannot predict without its training rows, and model files hold none by default; "
                 "call save(path, include_training_data=True) to write them, or fit a low-rank model"
             )
         save(self, model, Path(path))

@@ -4,6 +4,7 @@ from certgp.gp.calibration import noise_scale
 from certgp.gp.evidence import EvidenceGradient, elbo, evidence_gradient, log_evidence, log_evidence_upper_bound
 from certgp.gp.exact import ExactProcess, exact_log_evidence
 from certgp.gp.exchange import BasisPool
+from certgp.gp.local import LocalProcess
 from certgp.gp.mixture import MixtureProcess, mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.gp.model import LowRankModel
 from certgp.gp.posterior import LowRankPosterior
@@ -19,6 +20,7 @@ __all__ = [
     "EvidenceGradient",
     "ExactProcess",
     "GaussianProcess",
+    "LocalProcess",
     "LowRankModel",
     "LowRankPosterior",
     "LowRankProcess",

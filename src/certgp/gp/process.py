@@ -16,6 +16,7 @@ from certgp.gp.model import LowRankModel
 from certgp.gp.posterior import LowRankPosterior
 from certgp.gp.statistics import Statistics
 from certgp.kernels import Kernel
+from certgp.transforms import Transform
 
 DENSE_LIMIT = 20_000
 
@@ -60,6 +61,11 @@ class GaussianProcess(ABC):
     @abstractmethod
     def kernel(self) -> Kernel:
         """The exact kernel with its signal variance, on transformed inputs."""
+
+    @property
+    def transform(self) -> Transform | None:
+        """What is in front of the kernel; None where it works on the inputs themselves."""
+        return None
 
     @property
     @abstractmethod
@@ -115,6 +121,10 @@ class LowRankProcess(GaussianProcess):
     @property
     def kernel(self) -> Kernel:
         return self.model.features.fixed_kernel().with_signal_variance(self.signal_variance)
+
+    @property
+    def transform(self) -> Transform:
+        return self.model.transform
 
     @property
     def returns_to_prior(self) -> bool:

@@ -1,75 +1,47 @@
 """Compiled loops of the Mercer features; imported at their first use, because the compiler takes a while to load.
 
-All compiled code is in this one file: the compiler's cache notices a change of the file of a function, not of the
-files of the functions it calls. Rows of data are the innermost loops (they become vector instructions), in blocks whose
-intermediate results stay in the processor's cache. Every row is computed on its own, so results do not depend on the
-number of threads.
+All compiled code of these features is in this one file: the compiler's cache notices a change of the file of a
+function, not of the files of the functions it calls. Rows of data are the innermost loops (they become vector instructions), in
+blocks whose intermediate results stay in the processor's cache. Every row is computed on its own, so results do not
+depend on the number of threads.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
-import torch
-from numba import njit
 
-_BLOCK = 256
-_ROWS_PER_THREAD = 512  # below this a thread costs more than it saves
+from certgp.loops import BLOCK as _BLOCK
+from certgp.loops import compile_loop
+
 _RESCALE = 1e100
 # Indices of arrays are unsigned below: a signed one would be tested for counting from the end.
 _ZERO, _ONE, _TWO = np.uintp(0), np.uintp(1), np.uintp(2)
 
 
-def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Machine code without Python's lock; kept on disk where some directory can be written to."""
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
-    try:
-        compiled: Callable[..., Any] = njit(cache=True, **options)(function)
-    except RuntimeError:  # no directory for the cache: compile anew in every process
-        compiled = njit(**options)(function)
-    return compiled
-
-
-def run_over_rows(kernel: Callable[..., None], n: int, *arguments: object) -> None:
-    """kernel(*arguments, start, stop) for ranges that cover n rows, on as many threads as torch uses."""
-    threads = max(1, min(torch.get_num_threads(), n // _ROWS_PER_THREAD))
-    if threads == 1:
-        kernel(*arguments, 0, n)
-        return
-    cuts = [n * i // (threads * _BLOCK) * _BLOCK for i in range(threads)] + [n]
-    with ThreadPoolExecutor(threads - 1) as pool:
-        others = [pool.submit(kernel, *arguments, cuts[i], cuts[i + 1]) for i in range(1, threads)]
-        kernel(*arguments, cuts[0], cuts[1])
-        for other in others:
-            other.result()
-
-
-@_compile
+@compile_loop
 def _multiply(out, row, shift, W, a, b, width):  # type: ignore[no-untyped-def]
     """out[row, shift : shift + width] = W[a, :width] W[b, :width]."""
     for i in range(width):
         out[row, shift + i] = W[a, i] * W[b, i]
 
 
-@_compile
+@compile_loop
 def _add_product(C, row, G, g, shift, W, b, width):  # type: ignore[no-untyped-def]
     """C[row, :width] += G[g, shift : shift + width] W[b, :width]."""
     for i in range(width):
         C[row, i] += G[g, shift + i] * W[b, i]
 
 
-@_compile
+@compile_loop
 def _recur(W, row, before, x, j, shift, a, b, width):  # type: ignore[no-untyped-def]
     """W[row + 1] = a x_j W[row] - b W[before]."""
     for i in range(width):
         W[row + _ONE, i] = a * x[j, shift + i] * W[row, i] - b * W[before, i]
 
 
-@_compile
+@compile_loop
 def _recur_scaled(log_start, t, q, W, row, count, i):  # type: ignore[no-untyped-def]
     """The same recurrence for one point, t = slope x, on mantissas m_k with a log-scale L: phi_k = m_k exp(L)."""
     before, now, log_scale = 0.0, 1.0, log_start
@@ -81,7 +53,7 @@ def _recur_scaled(log_start, t, q, W, row, count, i):  # type: ignore[no-untyped
         before, now, log_scale = before * factor, now * factor, log_scale - math.log(factor)
 
 
-@_compile
+@compile_loop
 def _tables(x, start, coefficients, safe, offsets, W, low, width):  # type: ignore[no-untyped-def]
     """Columns from ``low`` as the first ones of W: a row of ones, then phi_k of all dimensions.
 
@@ -103,7 +75,7 @@ def _tables(x, start, coefficients, safe, offsets, W, low, width):  # type: igno
                 _recur_scaled(log_start - delta2 * point * point, slope * point, q, W, row, count, i)
 
 
-@_compile
+@compile_loop
 def products(x, start, coefficients, safe, offsets, first, second, out, begin, end):  # type: ignore[no-untyped-def]
     """Products of weighted functions: x, start (d, n) -> out (r, n), columns ``begin`` to ``end``.
 
@@ -121,7 +93,7 @@ def products(x, start, coefficients, safe, offsets, first, second, out, begin, e
             _multiply(out, np.uintp(r), low, W, first[inner + r], second[inner + r], width)
 
 
-@_compile
+@compile_loop
 def pull_back(  # type: ignore[no-untyped-def]
     x, start, coefficients, safe, offsets, first, second, G, sums, begin, end
 ):
@@ -149,7 +121,7 @@ def pull_back(  # type: ignore[no-untyped-def]
             _sum_up(W, C, offsets[j], int(offsets[j + 1] - offsets[j]), sums, np.uintp(j), low, width)
 
 
-@_compile
+@compile_loop
 def _sum_up(W, C, row, count, sums, j, low, width):  # type: ignore[no-untyped-def]
     """S, U and K of ``pull_back`` for one dimension."""
     for i in range(width):

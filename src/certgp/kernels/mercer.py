@@ -87,11 +87,12 @@ class _WeightedHermite(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, eps: Tensor, alpha: Tensor, plan: ProductPlan) -> Tensor:
         from certgp.kernels import compiled
+        from certgp.loops import run_over_rows
 
         c = _Coefficients.of(eps.detach().double(), alpha.detach().double())
         start = torch.exp(c.log_start[:, None].to(x.dtype) - c.delta2[:, None].to(x.dtype) * x.square())
         phi = x.new_empty((plan.size, x.shape[1]))
-        compiled.run_over_rows(compiled.products, x.shape[1], *_loop_arguments(x, start, c, alpha, plan), phi.numpy())
+        run_over_rows(compiled.products, x.shape[1], *_loop_arguments(x, start, c, alpha, plan), phi.numpy())
         ctx.plan = plan
         ctx.save_for_backward(x, eps, alpha, start)
         return phi
@@ -99,12 +100,13 @@ class _WeightedHermite(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         from certgp.kernels import compiled
+        from certgp.loops import run_over_rows
 
         x, eps, alpha, start = ctx.saved_tensors
         c = _Coefficients.of(eps, alpha)
         G, sums = grad_outputs[0].contiguous(), x.new_empty((3, *x.shape))
         arguments = _loop_arguments(x, start, c, alpha, ctx.plan)
-        compiled.run_over_rows(compiled.pull_back, x.shape[1], *arguments, G.numpy(), sums.numpy())
+        run_over_rows(compiled.pull_back, x.shape[1], *arguments, G.numpy(), sums.numpy())
         S, U, K = sums
         kC = K.sum(1)
         root = torch.sqrt(2.0 * c.q)

@@ -10,7 +10,15 @@ from torch import Tensor, nn
 from certgp.data import Standardiser
 from certgp.errors import ModelFileError
 from certgp.features.base import FEATURE_MAPS, build_features
-from certgp.gp import ExactProcess, GaussianProcess, LowRankModel, LowRankProcess, MixtureProcess, Statistics
+from certgp.gp import (
+    ExactProcess,
+    GaussianProcess,
+    LocalProcess,
+    LowRankModel,
+    LowRankProcess,
+    MixtureProcess,
+    Statistics,
+)
 from certgp.guarantees import Certificate
 from certgp.kernels import kernel_from_description
 from certgp.methods import check_registered
@@ -73,6 +81,8 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
     if isinstance(process, ExactProcess):
         tensors = {"rows.X": process.X, "rows.y": process.y}
         return tensors, values | {"kind": "exact", "kernel": process.kernel.describe()}
+    if isinstance(process, LocalProcess):
+        return _describe_local(process, values)
     if not isinstance(process, LowRankProcess):
         raise ModelFileError(f"a {type(process).__name__} cannot be saved")
     stats, model = process.statistics, process.model
@@ -91,6 +101,35 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
     }
 
 
+def _describe_local(process: LocalProcess, values: Values) -> tuple[Tensors, Values]:
+    transform = process.transform
+    check_registered(type(transform), TRANSFORMS)
+    tensors = {f"transform.{name}": tensor for name, tensor in transform.state_dict().items()}
+    tensors |= {"rows.X": process.X, "rows.y": process.y}
+    return tensors, values | {
+        "kind": "local",
+        "kernel": process.kernel.describe(),
+        "transform": describe_transform(transform),
+        "neighbours": process.neighbours,
+        "train_neighbours": process.train_neighbours,
+        "log_evidence": process.log_evidence(),
+    }
+
+
+def _build_local(tensors: Tensors, values: Values, network: nn.Module | None) -> LocalProcess:
+    transform = build_transform(values["transform"], _select_part(tensors, "transform."), network)
+    return LocalProcess(
+        transform,
+        kernel_from_description(values["kernel"]),
+        tensors["rows.X"],
+        tensors["rows.y"],
+        values["noise_variance"],
+        values["neighbours"],
+        values["train_neighbours"],
+        values["log_evidence"],
+    )
+
+
 def build_process(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
     """The process that ``describe_process`` described."""
     if values["kind"] == "mixture":
@@ -107,6 +146,8 @@ def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -
     if values["kind"] == "exact":
         kernel = kernel_from_description(values["kernel"])
         return ExactProcess(kernel, tensors["rows.X"], tensors["rows.y"], noise)
+    if values["kind"] == "local":
+        return _build_local(tensors, values, network)
     transform = build_transform(values["transform"], _select_part(tensors, "model.transform."), network)
     features = build_features(values["features"], _select_part(tensors, "model.features."))
     A, b = tensors["statistics.A"], tensors["statistics.b"]

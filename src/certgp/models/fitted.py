@@ -14,7 +14,15 @@ from torch import Tensor
 from certgp.data import Rows, RowSource, Standardiser
 from certgp.engines import Engine, fold_feature_statistics
 from certgp.engines.local import default_chunk_rows
-from certgp.gp import Box, ExactProcess, GaussianProcess, LowRankProcess, MixtureProcess, mixture_moments
+from certgp.gp import (
+    Box,
+    ExactProcess,
+    GaussianProcess,
+    LocalProcess,
+    LowRankProcess,
+    MixtureProcess,
+    mixture_moments,
+)
 from certgp.gp.process import check_dense
 from certgp.guarantees import Certificate
 from certgp.kernels import Kernel
@@ -49,9 +57,9 @@ class FittedModel:
         """The kernel in the units of the data; behind a projection or a network in those of its outputs."""
         units, process = self.standardiser, self.process.members[0]
         mean, scale = units.x_mean, units.x_scale
-        if isinstance(process, LowRankProcess) and not process.model.transform.keeps_coordinates:
-            d = process.model.transform.dimension
-            mean, scale = np.zeros(d), np.ones(d)
+        transform = process.transform
+        if transform is not None and not transform.keeps_coordinates:
+            mean, scale = np.zeros(transform.dimension), np.ones(transform.dimension)
         return process.kernel.to_user(mean, scale, units.y_scale)
 
     @property
@@ -112,8 +120,8 @@ class FittedModel:
 
     def linear_map(self) -> Array | None:
         """W (D, d) where the kernel acts on (x - mean) W, in the units of X; None without a projection."""
-        process = self.process.members[0]
-        found = process.model.transform.linear_map if isinstance(process, LowRankProcess) else None
+        transform = self.process.members[0].transform
+        found = None if transform is None else transform.linear_map
         return None if found is None else found.detach().numpy() / self.standardiser.x_scale[:, None]
 
     def extended(self, more: RowSource, lower: Array, upper: Array, engine: Engine) -> FittedModel:
@@ -131,7 +139,7 @@ class FittedModel:
 def _extend(process: GaussianProcess, more: RowSource, engine: Engine) -> GaussianProcess:
     if isinstance(process, MixtureProcess):
         return MixtureProcess([_extend(member, more, engine) for member in process.members])
-    if isinstance(process, ExactProcess):
+    if isinstance(process, ExactProcess | LocalProcess):
         rows = more.take(slice(None))
         return process.updated(rows.X, rows.y)
     if isinstance(process, LowRankProcess):

@@ -9,7 +9,7 @@ from certgp_paper.experiments.results import Results
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold here", "undecided here", "not run yet"
 MIXED = "depends on the variant"
-_BRIEF = 90  # characters
+_BRIEF = 120  # characters
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class Finding:
     def brief(self) -> str:
         """How sure it is, or the beginning of the evidence."""
         text = self.short or self.evidence.split(";")[0]
+        if text.count("(") > text.count(")"):
+            text = text[: text.rindex("(")].rstrip()
         return text if len(text) <= _BRIEF else f"{text[:_BRIEF].rsplit(' ', 1)[0]} .."
 
 
@@ -62,6 +64,6 @@ def combine(variants: Mapping[str, Finding], experiment: str) -> Finding:
     return Finding(
         next(iter(verdicts)) if len(verdicts) == 1 else MIXED,
         "; ".join(f"`{name}`: {found.evidence}" for name, found in variants.items()),
-        "; ".join(f"{name}: {found.brief}" for name, found in variants.items() if found.verdict != NOT_RUN),
+        "; ".join(f"{name} {found.brief}" for name, found in variants.items() if found.verdict != NOT_RUN),
         tuple((name, found.verdict) for name, found in variants.items()),
     )

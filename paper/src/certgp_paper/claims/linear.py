@@ -47,7 +47,7 @@ def _judge(results: Results, variant: str, gaps: Gaps, said: Said) -> Finding:
     text = f"{said(mean(first), mean(second))}, difference {difference.text(3)}; lower in {wins} of {len(cells)} cells"
     paper = _in_paper(chosen_rows(rows_of(results, _TABLE), variant=variant), list(cells), gaps, said)
     found = judge_all_lower([difference], f"{text}{left_out}{paper}", LEVEL / len(_JUDGED))
-    return Finding(found.verdict, found.evidence, f"difference {difference.text(3)}, {wins} of {len(cells)} cells")
+    return Finding(found.verdict, found.evidence, f"{difference.text(3)}, lower in {wins} of {len(cells)} cells")
 
 
 def _in_paper(

@@ -18,7 +18,7 @@ from certgp_paper.experiments.catalogue import experiment, experiment_names
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
-    from certgp_paper.experiments.cells import Cell
+    from certgp_paper.experiments.cells import Cell, Finished
     from certgp_paper.experiments.experiment import Experiment, Row
     from certgp_paper.experiments.store import CellStore
 
@@ -93,8 +93,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     fields, texts = [], []
     for name in names:
         found = experiment(name)
-        rows, done, total = _rows(found, arguments, console)
-        files = [] if arguments.show else _write(found, rows, arguments)
+        finished, total = _finished(found, arguments, console)
+        rows, done = found.rows(finished), len(finished)
+        files = [] if arguments.show else _write(found, rows, finished, arguments)
         fields.append(
             {
                 "name": name,
@@ -120,8 +121,8 @@ def _make_folder(out: Path) -> None:
         raise InvalidInputError(f"--out {out} cannot be made or written to ({reason}); give another one") from error
 
 
-def _rows(found: Experiment, arguments: argparse.Namespace, console: Console) -> tuple[Sequence[Row], int, int]:
-    """The rows of all finished cells, after computing the wanted ones; how many cells are finished, of how many.
+def _finished(found: Experiment, arguments: argparse.Namespace, console: Console) -> tuple[Sequence[Finished], int]:
+    """All finished cells, after computing the wanted ones; of how many.
 
     With ``--show``, those of the wanted cells; otherwise those of all, which is what the files hold.
     """
@@ -138,8 +139,7 @@ def _rows(found: Experiment, arguments: argparse.Namespace, console: Console) ->
         except KeyboardInterrupt:
             console.notice(f"{len(store.finished(cells))} of {len(cells)} cells are kept; the same command goes on")
             raise
-    finished = store.finished(cells)
-    return found.rows(finished), len(finished), len(cells)
+    return store.finished(cells), len(cells)
 
 
 def _list_outdated(names: Sequence[str], arguments: argparse.Namespace, console: Console) -> None:
@@ -212,7 +212,9 @@ def _wanted(cells: Sequence[Cell], arguments: argparse.Namespace, console: Conso
         return []
 
 
-def _write(found: Experiment, rows: Sequence[Row], arguments: argparse.Namespace) -> list[Path]:
+def _write(
+    found: Experiment, rows: Sequence[Row], finished: Sequence[Finished], arguments: argparse.Namespace
+) -> list[Path]:
     """NAME.json, NAME.csv and NAME.png; nothing where there are no rows yet.
 
     Those of the quick version say what they are and have a folder of their own, so that they never replace others.
@@ -220,6 +222,7 @@ def _write(found: Experiment, rows: Sequence[Row], arguments: argparse.Namespace
     if not rows:
         return []
     from certgp.data.tables import replacing
+    from certgp_paper.experiments.trace import describe_makers, describe_moves
     from certgp_paper.figures import save_drawing
 
     quick = arguments.quick
@@ -229,7 +232,13 @@ def _write(found: Experiment, rows: Sequence[Row], arguments: argparse.Namespace
     files = [out / f"{found.name}.json", out / f"{found.name}.csv"]
     columns = list(dict.fromkeys(key for row in rows for key in row))
     with replacing(files[0]) as temporary:
-        text = json.dumps({"title": title, "rows": finite(list(rows))}, indent=1, allow_nan=False)
+        content = {
+            "title": title,
+            "made_by": describe_makers(finished),
+            "moved": describe_moves(finished),
+            "rows": finite(list(rows)),
+        }
+        text = json.dumps(content, indent=1, allow_nan=False)
         temporary.write_text(text + "\n")
     with replacing(files[1]) as temporary, temporary.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")

@@ -18,7 +18,7 @@ from certgp.estimators.scores import score_gaussian
 from certgp.gp import ExactProcess
 from certgp.gp.exact import check_exact_memory
 from certgp.kernels import Gaussian
-from certgp_paper.datasets.splits import standardised_split
+from certgp_paper.datasets.splits import Split, standardised_split
 from certgp_paper.experiments.cells import Cell, Finished, Settings, Values, whole_number
 from certgp_paper.experiments.experiment import Experiment, Row
 from certgp_paper.published import EXACT_GP_ELEVATORS, EXACT_GP_SECONDS
@@ -42,7 +42,7 @@ def compute_cell(settings: Settings) -> Values:
     rows = standardised_split(str(settings["data"]), split, as_in_paper=True)
     started, cpu = time.perf_counter(), time.process_time()
     if settings.get("protocol") == "quick":
-        rows = rows._replace(X=rows.X[:_QUICK_ROWS], y=rows.y[:_QUICK_ROWS])
+        rows = Split(rows.X[:_QUICK_ROWS], rows.X_test, rows.y[:_QUICK_ROWS], rows.y_test)
         found = train_exact_gp(rows.X, rows.y, split, _QUICK_STAGES)
     else:
         check_exact_memory(len(rows.y))

@@ -16,10 +16,12 @@ from certgp_paper.experiments.experiment import Row
 
 @dataclass(frozen=True)
 class Result:
-    """NAME.json: a title and rows."""
+    """NAME.json: a title, rows, which versions of the code made them, and how far cells moved that were made again."""
 
     title: str
     rows: Sequence[Row]
+    made_by: Sequence[Row] = ()
+    moved: Row | None = None
 
 
 Results = Mapping[str, Result]
@@ -38,7 +40,7 @@ def _read(path: Path) -> Result:
             raise TypeError("a row is not an object")
     except (ValueError, KeyError, TypeError) as error:
         raise DataFileError(f"{path} holds no results of 'certgp reproduce' ({error}); write it again") from error
-    return Result(title, rows)
+    return Result(title, rows, content.get("made_by", ()), content.get("moved"))
 
 
 def rows_of(results: Results, name: str) -> Sequence[Row]:

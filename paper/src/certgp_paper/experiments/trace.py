@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from statistics import mean
+from typing import Any
 
 from certgp_paper.experiments.cells import Finished
 
@@ -36,3 +38,25 @@ def maker(finished: Finished) -> str:
 def count_makers(cells: Sequence[Finished]) -> dict[str, int]:
     """How many of the cells each version made, the largest count first."""
     return dict(Counter(map(maker, cells)).most_common())
+
+
+def describe_makers(cells: Sequence[Finished]) -> list[dict[str, Any]]:
+    """For each variant and method: which version made how many cells, the largest count first."""
+    groups: dict[str, list[Finished]] = {}
+    for cell in cells:
+        keys = [cell.cell.settings.get(key) for key in ("variant", "kernel", "method", "features")]
+        groups.setdefault(" ".join(str(key) for key in keys if key is not None) or "all", []).append(cell)
+    return [
+        {"what": what, "made_by": by, "cells": count}
+        for what, some in sorted(groups.items())
+        for by, count in count_makers(some).items()
+    ]
+
+
+def describe_moves(cells: Sequence[Finished]) -> dict[str, Any] | None:
+    """How far NLPD moved where cells were computed again; None where none were."""
+    pairs = [
+        (cell.made_by["before"].get("nlpd"), cell.result.get("nlpd")) for cell in cells if "before" in cell.made_by
+    ]
+    moves = [abs(after - before) for before, after in pairs if before is not None and after is not None]
+    return {"cells": len(moves), "mean": mean(moves), "largest": max(moves)} if moves else None

@@ -4,6 +4,7 @@ from certgp.training.recipes.deep import DeepTrainer
 from certgp.training.recipes.deep_member import DeepRecipe
 from certgp.training.recipes.exact import ExactTrainer
 from certgp.training.recipes.fourier import FourierRecipe
+from certgp.training.recipes.local import LocalRecipe, LocalTrainer
 from certgp.training.recipes.mercer import MercerRecipe
 from certgp.training.recipes.plain import PlainRecipe
 from certgp.training.recipes.race import Entry, Race
@@ -24,6 +25,8 @@ __all__ = [
     "Fit",
     "FourierRecipe",
     "Job",
+    "LocalRecipe",
+    "LocalTrainer",
     "MercerRecipe",
     "PlainRecipe",
     "Plan",

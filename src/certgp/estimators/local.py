@@ -1,0 +1,43 @@
+"""LocalGP: every prediction from the nearest rows, at any size."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from certgp.estimators.base import GPRegressor
+from certgp.estimators.parameters import SharedParameters, StartParameters
+from certgp.kernels import Kernel
+from certgp.training.recipes import LocalRecipe, LocalTrainer, Settings
+
+
+class LocalGP(StartParameters, SharedParameters, GPRegressor):
+    """A GP that conditions every row on a few near rows (Vecchia 1988): the accuracy of the exact GP where it varies
+    over short distances, in time that hardly grows with the number of rows.
+
+    Parameters
+    ----------
+    neighbours : training rows that a prediction is conditioned on; all of them give the exact GP
+    train_neighbours : neighbours of a row while hyper-parameters are learned, and in the law of the training targets,
+        in which every row is conditioned on the nearest of the rows before it, in a random order
+    kernel : a name, a kernel object, or "auto": the Matern kernel (1/2, 3/2 or 5/2) that predicts held-out training
+        rows best
+    metric : "ard" learns a length-scale per column; "linear" a linear map in front of the kernel, started from them;
+        "auto" keeps the map where held-out training rows gain by it
+    length_scale, signal_variance, noise_variance, optimize : see ``StartParameters``
+    max_iter : optimiser iterations; every 15 of them see fresh rows
+    standardize, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
+
+    Notes
+    -----
+    A fitted model holds the training rows, and so does its file: ``save(path, include_training_data=True)``.
+    ``partial_fit`` puts new rows last in the order.
+    """
+
+    neighbours: int = field(default=100, kw_only=False)
+    train_neighbours: int = 30
+    kernel: str | Kernel = "auto"
+    metric: str = "auto"
+    max_iter: int = 60
+
+    def trainer(self, settings: Settings) -> LocalTrainer:
+        return LocalTrainer(LocalRecipe(self.neighbours, self.train_neighbours, self.metric), settings)

@@ -1,0 +1,170 @@
+"""Local GPs: every row is conditioned on a few near ones.  [Vecchia 1988; Katzfuss and Guinness 2021]"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+from torch import Tensor
+
+from certgp.gp.conditionals import Conditionals, Indices, condition
+from certgp.gp.neighbours import Neighbours, earlier_neighbours, search_coordinates
+from certgp.gp.process import GaussianProcess, check_dense, sample_centred
+from certgp.kernels import Kernel
+from certgp.transforms import Transform
+
+_BLOCK = 1024  # rows of kernel values at a time
+_TERMS = 8192  # rows whose terms are found at a time
+
+
+class LocalProcess(GaussianProcess):
+    r"""A GP in which each row depends on a few near rows alone.
+
+    Training rows, in their order, are conditioned on the ``train_neighbours`` nearest rows before them. This defines
+    the law of y, q(y) = prod_i N(y_i | mean_i, variance_i + s2). A new row comes after all of them, conditioned on the
+    ``neighbours`` nearest training rows. With all rows as neighbours both are the exact GP.
+    """
+
+    holds_rows: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        transform: Transform,
+        kernel: Kernel,
+        X: Tensor,
+        y: Tensor,
+        noise_variance: float,
+        neighbours: int,
+        train_neighbours: int,
+        log_evidence: float | None = None,
+    ) -> None:
+        self._transform = transform.requires_grad_(False)
+        self._kernel = kernel.detached()
+        self.X, self.y = X, y
+        self.signal_variance = float(kernel.signal_variance)
+        self.noise_variance = noise_variance
+        self.neighbours, self.train_neighbours = neighbours, train_neighbours
+        self._log_evidence = log_evidence
+
+    @property
+    def kernel(self) -> Kernel:
+        return self._kernel
+
+    @property
+    def transform(self) -> Transform:
+        return self._transform
+
+    @property
+    def returns_to_prior(self) -> bool:
+        return self._transform.keeps_coordinates and self._kernel.decaying_columns(self.X.shape[1]) == set(
+            range(self.X.shape[1])
+        )
+
+    @property
+    def rank(self) -> int:
+        return self.n_rows
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.y.shape[0])
+
+    @cached_property
+    @torch.no_grad()
+    def inputs(self) -> Tensor:
+        """g(x) of the training rows (N, d), in their order."""
+        transformed: Tensor = self._transform(self.X)
+        return transformed
+
+    @cached_property
+    def index(self) -> Neighbours:
+        """The training rows by nearness."""
+        return Neighbours(search_coordinates(self._kernel, self.inputs))
+
+    def log_evidence(self) -> float:
+        """sum_i log N(y_i | mean_i, variance_i + s2) over the training rows in their order."""
+        if self._log_evidence is None:
+            self._log_evidence = self._terms(0)
+        return self._log_evidence
+
+    def _terms(self, first: int) -> float:
+        """The log density of the rows from ``first`` on, given those before them."""
+        found = self.ordered_conditionals(first)
+        d = found.variance + self.noise_variance
+        squares = np.square(self.y[first:].numpy() - found.mean) / d
+        return -0.5 * float(np.sum(np.log(2.0 * math.pi * d) + squares))
+
+    def ordered_conditionals(self, first: int = 0) -> Conditionals:
+        """Conditionals of the training rows from ``first`` on given their neighbours among the rows before them."""
+        sets = earlier_neighbours(self.index.points, self.train_neighbours, first)
+        return condition(self._kernel, self.inputs[first:], self.inputs, self.y, sets, self.noise_variance)
+
+    @torch.no_grad()
+    def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        new = self._transform(X)
+        found = self._condition(new, self.nearest(new))
+        return torch.from_numpy(found.mean), torch.from_numpy(found.variance)
+
+    def nearest(self, new: Tensor) -> Indices:
+        """The training rows (n, m) that predictions at transformed rows (n, d) are conditioned on."""
+        return self.index.nearest(search_coordinates(self._kernel, new), min(self.neighbours, self.n_rows))
+
+    def _condition(self, new: Tensor, near: Indices, with_weights: bool = False) -> Conditionals:
+        return condition(self._kernel, new, self.inputs, self.y, near, self.noise_variance, with_weights)
+
+    @torch.no_grad()
+    def covariance(self, X: Tensor) -> Tensor:
+        r"""Covariance of the errors f(x_i) - v_i'y of the local predictions under the GP:
+
+            C = K** - V K_N* - (V K_N*)' + V (K_NN + s2 I) V'
+
+        with the weights v_i as sparse rows of V. It is positive semi-definite for any neighbours, does not depend on
+        the order of the rows, and is the exact posterior covariance where all rows are neighbours.
+        """
+        check_dense(X.shape[0], "Predict fewer rows at a time.")
+        new = self._transform(X)
+        near = self.nearest(new)
+        found = self._condition(new, near, with_weights=True)
+        assert found.weights is not None
+        used, place = np.unique(near[near >= 0], return_inverse=True)
+        lines = np.repeat(np.arange(len(near)), (near >= 0).sum(1))
+        V = csr_matrix((found.weights[near >= 0], (lines, place)), shape=(len(near), len(used)))
+        rows = self.inputs[torch.from_numpy(used)]
+        result = self._kernel(new, new).numpy()
+        for start in range(0, len(used), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            own = V[:, part]
+            cross = own @ self._kernel(rows[part], new).numpy()
+            result -= cross + cross.T
+            for other in range(0, len(used), _BLOCK):
+                columns = slice(other, other + _BLOCK)
+                result += (own @ self._kernel(rows[part], rows[columns]).numpy()) @ V[:, columns].T
+            result += self.noise_variance * (own @ own.T).toarray()
+        covariance = torch.from_numpy(0.5 * (result + result.T))
+        covariance.diagonal().copy_(torch.from_numpy(found.variance))  # the same numbers as in ``moments``
+        return covariance
+
+    @torch.no_grad()
+    def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        check_dense(X.shape[0], "Draw at fewer rows.")
+        mean, _ = self.moments(X)
+        return mean[:, None] + sample_centred(self.covariance(X), count, generator)
+
+    def updated(self, X: Tensor, y: Tensor) -> LocalProcess:
+        """Conditioned on further rows, which come last in the order: nothing before them changes."""
+        extended = LocalProcess(
+            self._transform,
+            self._kernel,
+            torch.cat([self.X, X]),
+            torch.cat([self.y, y]),
+            self.noise_variance,
+            self.neighbours,
+            self.train_neighbours,
+        )
+        if self._log_evidence is not None:
+            extended._log_evidence = self._log_evidence + extended._terms(self.n_rows)
+        extended.box, extended.noise_scale = self.box, self.noise_scale
+        return extended

@@ -1,0 +1,16 @@
+"""How local GPs learn: the likelihood of some rows given their neighbours, and the noise on many rows."""
+
+from certgp.training.local.metric import LinearMetric, Metric, ScaledMetric
+from certgp.training.local.noise import fit_noise
+from certgp.training.local.objective import LocalObjective, TargetRows, pick_targets, row_losses
+
+__all__ = [
+    "LinearMetric",
+    "LocalObjective",
+    "Metric",
+    "ScaledMetric",
+    "TargetRows",
+    "fit_noise",
+    "pick_targets",
+    "row_losses",
+]
