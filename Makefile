@@ -50,7 +50,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/accuracy.py --json
 
 # The peers need other versions of NumPy than certgp, and each other's: one environment each.
-peers: $(READY) .peers/gpflow/.ready .peers/gpytorch/.ready
+peers: $(READY) .peers/gpflow/.ready .peers/gpytorch/.ready .peers/gpboost/.ready
 
 .peers/%/.ready: benchmarks/peers/requirements-%.txt
 	test -x .peers/$*/bin/python || $(PYTHON) -m venv .peers/$*

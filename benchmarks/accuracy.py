@@ -35,6 +35,7 @@ MODELS = {
     "fourier-learned": lambda rank, seed: certgp.FourierGP(rank, learn_frequencies=True, random_state=seed),
     "sparse": lambda rank, seed: certgp.SparseGP(rank, random_state=seed),
     "auto": lambda rank, seed: certgp.AutoGP(rank, random_state=seed),
+    "local": lambda rank, seed: certgp.LocalGP(rank, random_state=seed),  # the rank is its number of neighbours
 }
 PAPER_NAMES = {"mercer": "MGP", "mercer-marginal": "MGP", "fourier": "FGP", "fourier-learned": "FGP", "sparse": "SGPR"}
 

@@ -8,14 +8,16 @@ import torch
 
 import certgp
 from certgp.errors import CertgpWarning
-from peers.contestants import DEEP
+from peers.contestants import DEEP, LOCAL
 from peers.protocol import Job, Recorder, serve, time_call
 
 
 def run(job: Job, recorder: Recorder) -> dict[str, object]:
     torch.set_num_threads(job.threads)
     settings = {} if job.budget is None else {"max_iter": job.budget}
-    if job.variant not in DEEP.values():  # these keep the rank of their paper: it is on a learned embedding
+    if job.variant in LOCAL.values():
+        settings["neighbours"] = job.rank
+    elif job.variant not in DEEP.values():  # these keep the rank of their paper: it is on a learned embedding
         settings["rank"] = job.rank
 
     def score(model: certgp.estimators.base.GPRegressor) -> tuple:
@@ -23,7 +25,7 @@ def run(job: Job, recorder: Recorder) -> dict[str, object]:
         return mean, std**2, objective_per_row(model, len(job.y))
 
     def watch(_: object) -> bool:
-        if recorder.due:
+        if recorder.due and job.variant not in LOCAL.values():  # which has no model before its last round
             with recorder.paused():
                 now = []
                 charge = time_call(lambda: now.append(model.so_far()))

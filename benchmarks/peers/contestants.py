@@ -35,14 +35,17 @@ PEERS = {
         Contestant("gpytorch-sgpr", "peers.gpytorch_sgpr", 300, "Adam iterations", "gpytorch"),
         Contestant("gpytorch-svgp", "peers.gpytorch_svgp", 100, "epochs", "gpytorch", "adam"),
         Contestant("gpytorch-svgp-natural", "peers.gpytorch_svgp", 100, "epochs", "gpytorch", "natural"),
+        Contestant("gpboost-vecchia", "peers.gpboost_vecchia", 1000, "iterations", "gpboost", "vecchia"),
+        Contestant("gpboost-vif", "peers.gpboost_vecchia", 1000, "iterations", "gpboost", "full_scale_vecchia"),
         Contestant("sklearn-nystroem", "peers.sklearn_nystroem", 3, "folds"),
     )
 }
+LOCAL = {"local": "LocalGP"}  # the rank is the number of neighbours of a prediction
 LINEAR = {"mercer": "MercerGP", "sparse": "SparseGP", "fourier": "FourierGP", "auto": "AutoGP"}
 DEEP = {"deep-mercer": "DeepMercerGP", "deep-fourier": "DeepFourierGP"}  # at ranks of their own
 MODELS = {
     name: Contestant(name, "peers.certgp_model", None, "epochs" if name in DEEP else "L-BFGS iterations", None, family)
-    for name, family in (LINEAR | DEEP).items()
+    for name, family in (LINEAR | LOCAL | DEEP).items()
 }
 
 

@@ -113,7 +113,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         rows = load_rows(self, X, y, reset=False)
         lower, upper = summarise(rows).range()
         self._model = model = self._model.extended(self._source(self._model, rows), lower, upper, self._engine())
-        self.rank_, self.log_marginal_likelihood_ = model.process.rank, model.log_evidence()
+        self.rank_ = model.process.rank
         return self
 
     def so_far(self) -> Self:
@@ -315,10 +315,14 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         self.converged_ = fit.outcome.converged
         self.stop_reason_ = fit.outcome.reason
         self.history_ = fit.outcome.history
-        self.log_marginal_likelihood_ = model.log_evidence()
         self.trials_ = fit.trials
         if fit.method is not None:
             self.method_, self.choice_ = fit.method, fit.choice
+
+    @property
+    def log_marginal_likelihood_(self) -> float:
+        """Log density of the training targets in the units of y; a local GP computes it when it is first asked for."""
+        return self._fitted().log_evidence()
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -24,7 +24,8 @@ class LocalGP(StartParameters, SharedParameters, GPRegressor):
     metric : "ard" learns a length-scale per column; "linear" a linear map in front of the kernel, started from them;
         "auto" keeps the map where held-out training rows gain by it
     length_scale, signal_variance, noise_variance, optimize : see ``StartParameters``
-    max_iter : optimiser iterations; every 15 of them see fresh rows
+    max_iter : most optimiser iterations, in rounds of 10 or 15 that see fresh rows each; below 120 the kernel is not
+        chosen but Matern 3/2
     standardize, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
 
     Notes
@@ -37,7 +38,7 @@ class LocalGP(StartParameters, SharedParameters, GPRegressor):
     train_neighbours: int = 30
     kernel: str | Kernel = "auto"
     metric: str = "auto"
-    max_iter: int = 60
+    max_iter: int = 200
 
     def trainer(self, settings: Settings) -> LocalTrainer:
         return LocalTrainer(LocalRecipe(self.neighbours, self.train_neighbours, self.metric), settings)

@@ -31,7 +31,6 @@ _FITTED = (
     "converged_",
     "stop_reason_",
     "n_features_in_",
-    "log_marginal_likelihood_",
 )
 _CHOICE = ("method_", "choice_")  # where several methods were compared
 _NOT_SAVED = ("callbacks", "engine", "checkpoint")  # objects of a session, not of a model
@@ -83,7 +82,8 @@ def _build(tensors: dict[str, Any], values: Values, network: nn.Module | None) -
     parameters = {k: _revive(v) for k, v in values["parameters"].items()}
     estimator = cls(**parameters | _take_network(values["parameters"], network))
     estimator.hold(build_model(tensors, values, network))
-    for name, value in (values["fitted"] | values["choice"]).items():
+    known = {name: values["fitted"][name] for name in _FITTED}  # files of certgp 0.2 hold the evidence too
+    for name, value in (known | values["choice"]).items():
         setattr(estimator, name, value)
     if values["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(values["feature_names"], dtype=object)

@@ -90,6 +90,11 @@ class LocalProcess(GaussianProcess):
             self._log_evidence = self._terms(0)
         return self._log_evidence
 
+    @property
+    def known_log_evidence(self) -> float | None:
+        """The log evidence, where it was asked for before."""
+        return self._log_evidence
+
     def _terms(self, first: int) -> float:
         """The log density of the rows from ``first`` on, given those before them."""
         found = self.ordered_conditionals(first)

@@ -1,4 +1,4 @@
-"""The nearest rows, behind one class: a tree in few dimensions, all distances in many."""
+"""The nearest rows, behind one class: a tree in few dimensions, all distances in many, cells for many rows."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from certgp.kernels import Kernel
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 TREE_DIMENSIONS = 3
+ALL_DISTANCES = 50_000  # points; above, in more dimensions, cells
+_CELLS_SEARCHED = 32
 _SPARE = (
     8  # candidates beyond those asked for: float32 distances choose candidates, float64 distances choose among them
 )
@@ -24,34 +26,41 @@ _FIRST_STAGE = 512
 
 
 class Neighbours:
-    """Finds the nearest of some points (n, d), in Euclidean distance, ties by their order."""
+    """Finds the nearest of some points (n, d), in Euclidean distance, ties by their order.
+
+    Up to three dimensions a k-d tree, and all distances where points are few; both are exact. Many points in many
+    dimensions are grouped in cells about sqrt(n) centres, of which the nearest few are searched: some of the nearest
+    points may be missed, which no certificate minds (docs/decisions/0026).
+    """
 
     def __init__(self, points: Array) -> None:
         self.points = np.ascontiguousarray(points)
-        self._tree = cKDTree(self.points) if points.shape[1] <= TREE_DIMENSIONS and len(points) else None
+        n, d = points.shape
+        self._tree = cKDTree(self.points) if n and d <= TREE_DIMENSIONS else None
+        self._cells = _Cells(self.points) if self._tree is None and n > ALL_DISTANCES else None
 
     def nearest(self, at: Array, count: int, own: Indices | None = None, before: Indices | None = None) -> Indices:
         """Row numbers (q, count) of the points nearest to ``at`` (q, d), nearest first; -1 where there are fewer.
 
         ``own`` (q,) are rows that must not be found (the row itself); ``before`` (q,) keeps only rows before these.
         """
-        wanted = min(count, len(self.points))
-        if not wanted or not len(at):
-            return np.full((len(at), count), -1)
-        if self._tree is not None:
-            found = self._search_tree(self._tree, at, wanted + (own is not None), own, before)
-        else:
-            found = self._search_all(at, wanted + (own is not None), own, before)
         result = np.full((len(at), count), -1)
-        result[:, : min(count, found.shape[1])] = found[:, :count]
+        wanted = min(count + (own is not None), len(self.points))
+        if wanted and len(at):
+            found = self._search(at, wanted, own, before)[:, :count]
+            result[:, : found.shape[1]] = found
         return result
 
-    def _search_tree(
-        self, tree: cKDTree, at: Array, count: int, own: Indices | None, before: Indices | None
-    ) -> Indices:
+    def _search(self, at: Array, count: int, own: Indices | None, before: Indices | None) -> Indices:
+        if self._tree is None and self._cells is None:
+            return self._search_all(at, count, own, before)
         asked = min(count if before is None else math.ceil(2.0 * _GROWTH * count) + _SPARE, len(self.points))
-        _, found = tree.query(at, k=np.arange(1, asked + 1), workers=torch.get_num_threads())
-        result = _without(np.asarray(found, dtype=np.int64), own, before)
+        if self._tree is not None:
+            _, found = self._tree.query(at, k=np.arange(1, asked + 1), workers=torch.get_num_threads())
+            candidates = np.asarray(found, dtype=np.int64)
+        elif self._cells is not None:
+            candidates = self._sorted(at, self._cells.search(at, asked))
+        result = _without(candidates, own, before)
         if before is not None:  # rows of which too many near ones come later
             short = np.flatnonzero((result >= 0).sum(1) < np.minimum(count, before))
             exact = self._search_all(at[short], count, None, before[short])[:, :asked]
@@ -75,14 +84,42 @@ class Neighbours:
         return _without(self._sorted(at, result), own, before)
 
     def _sorted(self, at: Array, found: Indices) -> Indices:
-        """Candidates by their distance in float64, ties by their number."""
+        """Candidates by their distance in float64, ties by their number, those that are missing (-1) last."""
         found = np.sort(found, 1)
         distances = np.empty(found.shape)
         step = max(1, _BLOCK_NUMBERS // 8 // max(1, found.shape[1] * at.shape[1]))
         for start in range(0, len(at), step):
             part = slice(start, start + step)
             distances[part] = np.square(self.points[found[part]] - at[part, None]).sum(2)
+        distances[found < 0] = math.inf
         return np.take_along_axis(found, np.argsort(distances, 1, kind="stable"), 1)
+
+
+class _Cells:
+    """An inverted file: points by the nearest of about sqrt(n) centres."""
+
+    def __init__(self, points: Array) -> None:
+        import faiss
+
+        n, d = points.shape
+        self._centre = points.mean(0)
+        rows = np.ascontiguousarray(points - self._centre, dtype=np.float32)
+        cells = math.isqrt(n)
+        self._index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, cells)
+        self._index.cp.niter, self._index.cp.max_points_per_centroid = 8, 64
+        self._index.nprobe = _CELLS_SEARCHED
+        # a sample in a fixed order: the same points always make the same cells
+        self._index.train(rows[np.random.default_rng(0).choice(n, min(n, 64 * cells), replace=False)])
+        self._index.add(rows)
+
+    def search(self, at: Array, count: int) -> Indices:
+        """Candidates (q, count), -1 where the cells hold fewer."""
+        import faiss
+
+        queries = np.ascontiguousarray(at - self._centre, dtype=np.float32)
+        faiss.omp_set_num_threads(torch.get_num_threads())  # each query is one thread's: the result is the same
+        _, found = self._index.search(queries, count)
+        return np.asarray(found, dtype=np.int64)
 
 
 def _without(found: Indices, own: Indices | None, before: Indices | None) -> Indices:
@@ -92,6 +129,7 @@ def _without(found: Indices, own: Indices | None, before: Indices | None) -> Ind
         drop |= found == own[:, None]
     if before is not None:
         drop |= found >= before[:, None]
+    drop |= found < 0
     if not drop.any():
         return found
     order = np.argsort(drop, axis=1, kind="stable")

@@ -1,9 +1,9 @@
 """Compiled loops of the Mercer features; imported at their first use, because the compiler takes a while to load.
 
 All compiled code of these features is in this one file: the compiler's cache notices a change of the file of a
-function, not of the files of the functions it calls. Rows of data are the innermost loops (they become vector instructions), in
-blocks whose intermediate results stay in the processor's cache. Every row is computed on its own, so results do not
-depend on the number of threads.
+function, not of the files of the functions it calls. Rows of data are the innermost loops (they become vector
+instructions), in blocks whose intermediate results stay in the processor's cache. Every row is computed on its own, so
+results do not depend on the number of threads.
 """
 
 from __future__ import annotations

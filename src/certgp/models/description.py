@@ -112,7 +112,7 @@ def _describe_local(process: LocalProcess, values: Values) -> tuple[Tensors, Val
         "transform": describe_transform(transform),
         "neighbours": process.neighbours,
         "train_neighbours": process.train_neighbours,
-        "log_evidence": process.log_evidence(),
+        "log_evidence": process.known_log_evidence,
     }
 
 

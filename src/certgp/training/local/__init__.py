@@ -1,7 +1,7 @@
 """How local GPs learn: the likelihood of some rows given their neighbours, and the noise on many rows."""
 
 from certgp.training.local.metric import LinearMetric, Metric, ScaledMetric
-from certgp.training.local.noise import fit_noise
+from certgp.training.local.noise import fit_noise, profiled_loss
 from certgp.training.local.objective import LocalObjective, TargetRows, pick_targets, row_losses
 
 __all__ = [
@@ -12,5 +12,6 @@ __all__ = [
     "TargetRows",
     "fit_noise",
     "pick_targets",
+    "profiled_loss",
     "row_losses",
 ]

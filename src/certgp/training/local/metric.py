@@ -90,6 +90,10 @@ class ScaledMetric(Metric):
     def shape_bounds(self) -> dict[str, Bounds]:
         return self._shape.bounds()
 
+    def lengths(self) -> list[nn.Parameter]:
+        """Logarithms of all lengths."""
+        return self._shape.lengths(self)
+
 
 class LinearMetric(Metric):
     r"""g(x) = x W with W (D, p) = diag(s) T: distances |W'(x - x')| in a learned linear map.
@@ -131,4 +135,4 @@ class LinearMetric(Metric):
         d = len(W)
         norms = W.norm(dim=0)
         unit = Projection(W, torch.zeros(d, dtype=torch.float64), torch.eye(d, dtype=torch.float64))
-        return unit, self._kernel.replace(length_scale=1.0 / norms, signal_variance=self.signal)
+        return unit.requires_grad_(False), self._kernel.replace(length_scale=1.0 / norms, signal_variance=self.signal)

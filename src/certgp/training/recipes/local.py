@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from certgp.checks import check_choice, check_count
 from certgp.data import Chunk, RowSource, target_is_constant
-from certgp.errors import InvalidInputError
+from certgp.errors import ConvergenceWarning, InvalidInputError, warn_user
 from certgp.gp.conditionals import is_radial
 from certgp.gp.local import LocalProcess
 from certgp.kernels import Kernel
 from certgp.training.full_batch.lbfgs import minimise
+from certgp.training.full_batch.start import scan_length_scales
 from certgp.training.full_batch.trials import Trial
 from certgp.training.history import History, OptimisationResult
 from certgp.training.local import (
@@ -24,19 +25,24 @@ from certgp.training.local import (
     LocalObjective,
     Metric,
     ScaledMetric,
+    TargetRows,
     fit_noise,
     pick_targets,
+    profiled_loss,
     row_losses,
 )
-from certgp.training.recipes.settings import AUTOMATIC, Settings
+from certgp.training.recipes.settings import AUTOMATIC, Settings, Start
 from certgp.training.recipes.trainer import Fit, Trainer
 
 METRICS = ("auto", "ard", "linear")
 KERNELS = ("matern12", "matern32", "matern52")  # what kernel="auto" chooses from
-_ROUND_ROWS, _ROUND_ITERATIONS, _TRIAL_ROUNDS = 2_000, 15, 2
+_ROUND_ROWS, _ROUND_ITERATIONS, _ROUNDS, _TRIAL_ROUNDS = 2_000, 15, 4, 2
 _MAP_ROWS, _MAP_ITERATIONS, _MAP_ROUNDS, _MAP_COLUMNS = 10_000, 10, 4, 20
 _NOISE_ROWS = 8_000
+_FACTORS = (1.0, 0.3, 0.1, 0.03, 0.01, 3.0, 10.0)  # of the starting length-scales
+_DEFAULT_KERNEL, _FEWEST_ITERATIONS_TO_CHOOSE = "matern32", 120
 _JUDGES, _JUDGE_SHARE, _FEWEST_ROWS_TO_JUDGE = 3_000, 0.1, 500
+_MAP_GAIN = 0.003  # nats per judge, below which the map is not trained further
 _GAIN = 0.01  # nats per row of fresh rows, below which another round is not worth it
 _STANDARD_ERRORS = 2.0  # by which held-out rows must prefer a learned map
 
@@ -72,11 +78,12 @@ class LocalTrainer(Trainer):
     def __init__(self, recipe: LocalRecipe, settings: Settings) -> None:
         super().__init__(settings)
         self._recipe = recipe
-        for kernel in self._starts(1):
-            if recipe.metric == "linear" and not _takes_a_map(kernel):
+        for kernel in self._kernels():
+            given = replace(settings, kernel=kernel).kernel_object()
+            if recipe.metric == "linear" and not _takes_a_map(given):
                 raise InvalidInputError(
                     "metric='linear' needs a kernel that depends on one distance over all columns, such as 'matern32'; "
-                    f"the {kernel.name} kernel does not. Use metric='ard'"
+                    f"the {given.name} kernel does not. Use metric='ard'"
                 )
 
     def fit(self, source: RowSource, rank: int) -> Fit:
@@ -85,29 +92,27 @@ class LocalTrainer(Trainer):
     def fit_at(self, source: RowSource, rank: int) -> Fit:
         rng = self.settings.new_generator()
         order = rng.permutation(source.n_rows)
-        read = source.take(slice(None))
+        read, starts = source.take(slice(None)), self._starts(source.n_columns)
         if not self.settings.optimize or target_is_constant(source):
-            start = self._starts(source.n_columns)[0]
-            signal = float(start.signal_variance)
-            metric: Metric = ScaledMetric(start, source.n_columns, self._start_noise() / signal)
-            return Fit(self._process(metric, read, order), OptimisationResult.none())
+            return Fit(self._process(_scaled(starts[0], source.n_columns), read, order), OptimisationResult.none())
         progress = _Progress(time.perf_counter())
-        metric = _Training(self._recipe, self.settings, Chunk(read.X.double(), read.y.double()), rng, progress).run(
-            self._starts(source.n_columns), self._start_noise()
-        )
-        return Fit(self._process(metric, read, order), _outcome(progress), tuple(progress.trials))
+        rows = Chunk(read.X.double(), read.y.double())
+        metric = _Training(self._recipe, self.settings, rows, rng, progress).run(starts)
+        outcome = _outcome(progress, self.settings.max_iter)
+        if not outcome.converged and not outcome.stopped:
+            warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
+        return Fit(self._process(metric, read, order), outcome, tuple(progress.trials))
 
-    def _starts(self, dimension: int) -> list[Kernel]:
-        """The kernels to choose from, at their starting values."""
-        settings = self.settings
-        names = KERNELS if settings.kernel == AUTOMATIC else (settings.kernel,)
-        if len(settings.standardiser.x_scale) == 0:  # before any rows are known
-            return [replace(settings, kernel=name).start(1.0).kernel for name in names]
-        return [replace(settings, kernel=name).start(math.sqrt(dimension)).kernel for name in names]
+    def _kernels(self) -> tuple[str | Kernel, ...]:
+        """The kernels to choose from."""
+        if self.settings.kernel != AUTOMATIC:
+            return (self.settings.kernel,)
+        can_choose = self.settings.optimize and self.settings.max_iter >= _FEWEST_ITERATIONS_TO_CHOOSE
+        return KERNELS if can_choose else (_DEFAULT_KERNEL,)
 
-    def _start_noise(self) -> float:
-        name = KERNELS[0] if self.settings.kernel == AUTOMATIC else self.settings.kernel
-        return replace(self.settings, kernel=name).start(1.0).noise_variance
+    def _starts(self, dimension: int) -> list[Start]:
+        """The kernels at their starting values."""
+        return [replace(self.settings, kernel=each).start(math.sqrt(dimension)) for each in self._kernels()]
 
     def _process(self, metric: Metric, rows: Chunk, order: NDArray[np.int64]) -> LocalProcess:
         """The local process of all rows, in a random order."""
@@ -118,19 +123,24 @@ class LocalTrainer(Trainer):
         return LocalProcess(transform, kernel, X, y, noise, self._recipe.neighbours, self._recipe.train_neighbours)
 
 
+def _scaled(start: Start, dimension: int) -> ScaledMetric:
+    return ScaledMetric(start.kernel, dimension, start.noise_variance / float(start.kernel.signal_variance))
+
+
 def _takes_a_map(kernel: Kernel) -> bool:
     return is_radial(kernel) and kernel.columns is None
 
 
-def _outcome(progress: _Progress) -> OptimisationResult:
+def _outcome(progress: _Progress, max_iter: int) -> OptimisationResult:
     history = progress.history
     value = history[-1].value if len(history) else float("nan")
-    converged = progress.gain < _GAIN and not progress.stopped
-    reason = f"the last round improved the likelihood of its fresh rows by {max(progress.gain, 0.0):.3g} nats per row"
+    used_up = len(history) >= max_iter and progress.gain > _GAIN
+    converged = not (used_up or progress.stopped)
+    reason = f"all rounds are done; the last improved its fresh rows by {max(progress.gain, 0.0):.2g} nats per row"
     if progress.stopped:
         reason = "a callback stopped the fit"
-    elif not converged:
-        reason += "; a larger max_iter allows more rounds"
+    elif used_up:
+        reason = f"max_iter={max_iter} iterations were used up; raise max_iter for a better fit"
     return OptimisationResult(np.zeros(0), value, len(history), converged, reason, progress.stopped, history)
 
 
@@ -153,11 +163,10 @@ class _Training:
         self.pool = np.sort(shuffled[count:])
         self.has_judges = count > 0
 
-    def run(self, starts: list[Kernel], noise: float) -> Metric:
-        metric = self._choose_kernel(starts, noise)
-        rounds = math.ceil(self.settings.max_iter / _ROUND_ITERATIONS)
-        done = min(_TRIAL_ROUNDS, rounds)
-        self._rounds(metric, rounds - done, _ROUND_ROWS, _ROUND_ITERATIONS)
+    def run(self, starts: list[Start]) -> Metric:
+        """The metric and the variances that these rows want."""
+        metric = self._choose_kernel(starts)
+        self._rounds(metric, _ROUNDS - _TRIAL_ROUNDS, _ROUND_ROWS, _ROUND_ITERATIONS)
         self._fit_noise(metric)
         if self.recipe.metric == "ard" or self.progress.stopped or not _takes_a_map(metric.kernel):
             return metric
@@ -165,42 +174,52 @@ class _Training:
             return metric
         return self._learn_map(metric)
 
-    def _choose_kernel(self, starts: list[Kernel], noise: float) -> Metric:
+    def _choose_kernel(self, starts: list[Start]) -> Metric:
         """Two rounds of each kernel on the same rows; the one that held-out rows prefer goes on.
 
         From the roughest kernel on, until the next smoother one is worse.
         """
-        rounds = min(_TRIAL_ROUNDS, math.ceil(self.settings.max_iter / _ROUND_ITERATIONS))
         best, least = None, math.inf
         seed = int(self.rng.integers(2**31))
-        for kernel in starts:
+        for start in starts:
             began = time.perf_counter()
-            metric = ScaledMetric(kernel, self.rows.X.shape[1], noise / float(kernel.signal_variance))
+            metric = _scaled(start, self.rows.X.shape[1])
             self.rng = np.random.default_rng(seed)
-            value = self._rounds(metric, rounds, _ROUND_ROWS, _ROUND_ITERATIONS)
+            if not self.settings.lengths_are_given:
+                self._scan(metric)
+            value = self._rounds(metric, _TRIAL_ROUNDS, _ROUND_ROWS, _ROUND_ITERATIONS)
             if len(starts) > 1:
-                self._fit_noise(metric)
+                self._fit_noise(metric, _NOISE_ROWS // 2)
             loss = self._judge(metric).mean() if len(starts) > 1 else value
             if len(starts) > 1:
-                self.progress.trials.append(Trial(kernel.name, value, float(loss), time.perf_counter() - began))
+                self.progress.trials.append(Trial(start.kernel.name, value, float(loss), time.perf_counter() - began))
             if best is not None and (loss >= least or self.progress.stopped):
                 break
             best, least = metric, float(loss)
         assert best is not None
         return best
 
+    def _scan(self, metric: ScaledMetric) -> None:
+        """Find the scale of the length-scales: from far too long ones, gradients lead to a fit that sees noise alone.
+
+        A common factor leaves the neighbours as they are.
+        """
+        data, ratio = self._fresh(metric, _ROUND_ROWS), metric.ratio
+        scan_length_scales(metric.lengths(), lambda: profiled_loss(metric, data, ratio)[0], _FACTORS)
+
     def _rounds(self, metric: Metric, rounds: int, rows: int, iterations: int) -> float:
         """Optimise on fresh rows and their neighbours in the metric of the moment, again and again."""
         value = math.nan
         for _ in range(rounds):
-            if self.progress.stopped:
+            history = self.progress.history
+            left = self.settings.max_iter - len(history)
+            if self.progress.stopped or left == 0:
                 break
             objective = LocalObjective(metric, self._fresh(metric, rows))
             before, _ = objective.evaluate(objective.start())
-            history = self.progress.history
             outcome = minimise(
                 objective,
-                max_iter=iterations,
+                max_iter=min(iterations, left),
                 rank=len(self.rows.y),
                 callbacks=self.settings.observers,
                 started=self.progress.started,
@@ -212,12 +231,13 @@ class _Training:
             self.progress.gain = before - value
         return value
 
-    def _fresh(self, metric: Metric, rows: int):  # type: ignore[no-untyped-def]
+    def _fresh(self, metric: Metric, rows: int) -> TargetRows:
+        """Rows that are drawn anew, none of them a judge, with their neighbours."""
         targets = np.sort(self.rng.choice(self.pool, min(rows, len(self.pool)), replace=False))
         return pick_targets(metric, self.rows, targets, self.recipe.train_neighbours)
 
-    def _fit_noise(self, metric: Metric) -> None:
-        fit_noise(metric, self._fresh(metric, _NOISE_ROWS))
+    def _fit_noise(self, metric: Metric, rows: int = _NOISE_ROWS) -> None:
+        fit_noise(metric, self._fresh(metric, rows))
 
     def _judge(self, metric: Metric) -> NDArray[np.float64]:
         """The loss of every judge given its neighbours."""
@@ -230,18 +250,20 @@ class _Training:
         columns = min(_MAP_COLUMNS, self.rows.X.shape[1])
         metric = LinearMetric(kernel, kernel.values["length_scale"], columns, scaled.ratio)
         best, losses = metric.snapshot(), before
-        for _ in range(min(_MAP_ROUNDS, math.ceil(self.settings.max_iter / _MAP_ITERATIONS))):
+        for done in range(_MAP_ROUNDS):
             value = self._rounds(metric, 1, _MAP_ROWS, _MAP_ITERATIONS)
             now = self._judge(metric)
-            if now.mean() < losses.mean():
+            gain = float(losses.mean() - now.mean())
+            if gain > 0.0:
                 best, losses = metric.snapshot(), now
-            if self.progress.stopped:
+            # the first round may lose: it leaves the length-scales behind
+            if self.progress.stopped or (done and gain < _MAP_GAIN):
                 break
         metric.load_state_dict(best)
         self._fit_noise(metric)
         after = self._judge(metric)
         self.progress.trials.append(Trial("ard", float("nan"), float(before.mean()), 0.0))
         self.progress.trials.append(Trial("linear", value, float(after.mean()), time.perf_counter() - began))
-        gain = before - after
-        needed = _STANDARD_ERRORS * float(gain.std(ddof=1)) / math.sqrt(len(gain))
-        return metric if self.recipe.metric == "linear" or gain.mean() > needed else scaled
+        gains = before - after
+        needed = _STANDARD_ERRORS * float(gains.std(ddof=1)) / math.sqrt(len(gains))
+        return metric if self.recipe.metric == "linear" or gains.mean() > needed else scaled

@@ -103,16 +103,19 @@ class Settings:
         """The user's callbacks, and a printing one where ``verbose`` asks for it."""
         return [*(self.callbacks or ()), *([print_iteration] if self.verbose else [])]
 
+    def kernel_object(self) -> Kernel:
+        """The kernel as the user gave it, by name or as an object."""
+        if not isinstance(self.kernel, (str, Kernel)):
+            raise InvalidInputError(f"kernel must be a name or a kernel object, found {self.kernel!r}")
+        return kernel_from_name(self.kernel)() if isinstance(self.kernel, str) else self.kernel
+
     def start(self, default_length_scale: float, projected_dimension: int | None = None) -> Start:
         """Translate what the user gave, in the units of the data, into standardised units; fill in what is missing.
 
         With a projection the kernel works on standardised coordinates of its own, so length-scales are taken as they
         are.
         """
-        kernel, standardiser = self.kernel, self.standardiser
-        if not isinstance(kernel, (str, Kernel)):
-            raise InvalidInputError(f"kernel must be a name or a kernel object, found {kernel!r}")
-        start = kernel_from_name(kernel)() if isinstance(kernel, str) else kernel
+        start, standardiser = self.kernel_object(), self.standardiser
         d = len(standardiser.x_scale) if projected_dimension is None else projected_dimension
         mean, units = standardiser.x_mean, standardiser.x_scale
         if projected_dimension is not None:

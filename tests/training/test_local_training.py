@@ -1,0 +1,110 @@
+"""How local GPs learn: noise that rare contradictions decide, metrics that held-out rows choose."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from certgp import LocalGP
+from certgp.data import Chunk
+from certgp.errors import InvalidInputError
+from certgp.kernels import Gaussian, Linear, Matern32
+from certgp.training.local import LinearMetric, LocalObjective, ScaledMetric, fit_noise, pick_targets, row_losses
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((400, 3))
+Y = np.sin(2.0 * X[:, 0] + X[:, 1]) + 0.1 * rng.standard_normal(400)
+ROWS = Chunk(torch.from_numpy(X), torch.from_numpy(Y))
+
+
+def metrics():
+    ard = ScaledMetric(Matern32([0.8, 1.0, 3.0], 1.3), 3, 0.05)
+    yield ard
+    yield LinearMetric(Matern32([0.8, 1.0, 3.0], 1.3), torch.tensor([0.8, 1.0, 3.0], dtype=torch.float64), 3, 0.05)
+    yield ScaledMetric(Gaussian([0.8, 1.0, 3.0]) + Linear(columns=[2]), 3, 0.05)
+
+
+@pytest.mark.parametrize("metric", list(metrics()), ids=["ard", "linear", "sum"])
+def test_the_gradient_of_the_objective(metric):
+    data = pick_targets(metric, ROWS, np.arange(0, 400, 9), 12)
+    objective = LocalObjective(metric, data)
+    start = objective.start()
+    value, gradient = objective.evaluate(start)
+    assert value == pytest.approx(row_losses(metric, data).mean(), rel=1e-10)
+    for j in range(len(start)):
+        step = 1e-5 * np.eye(len(start))[j]
+        slope = (objective.evaluate(start + step)[0] - objective.evaluate(start - step)[0]) / 2e-5
+        assert gradient[j] == pytest.approx(slope, rel=1e-5, abs=1e-8)
+
+
+def test_a_linear_map_starts_at_the_length_scales():
+    ard, linear, _ = metrics()
+    for metric in (ard, linear):
+        targets = pick_targets(metric, ROWS, np.arange(30), 10)
+    np.testing.assert_allclose(row_losses(ard, targets), row_losses(linear, targets), rtol=1e-10)
+    transform, kernel = linear.result()
+    before, after = ard.result()[1], kernel
+    points = transform(ROWS.X)
+    np.testing.assert_allclose(after(points, points), before(ROWS.X, ROWS.X), atol=1e-12)
+
+
+def test_the_noise_step_finds_the_best_variances():
+    metric = ScaledMetric(Matern32([0.8, 1.0, 3.0], 1.0), 3, 1e-6)
+    data = pick_targets(metric, ROWS, np.arange(400), 20)
+    reached = fit_noise(metric, data)
+    assert reached == pytest.approx(row_losses(metric, data).mean(), rel=1e-10)
+    _, gradient = LocalObjective(metric, data).evaluate(LocalObjective(metric, data).start())
+    names = [name for name, _ in LocalObjective(metric, data).parameters.named]
+    assert abs(gradient[names.index("log_signal")]) < 1e-8
+    assert abs(gradient[names.index("log_ratio")]) < 5e-3
+
+
+def test_rare_contradictions_of_repeated_rows_do_not_collapse_the_noise():
+    """Equal inputs with equal targets but for one pair in a hundred: a sample without such a pair sees no noise."""
+    inputs = np.repeat(rng.standard_normal((1_500, 2)), 2, axis=0)
+    target = np.sin(inputs[:, 0]) * inputs[:, 1]
+    target[:30:2] += 1.0
+    model = LocalGP(kernel="matern32", metric="ard", max_iter=60, random_state=0).fit(inputs, target)
+    assert model.noise_variance_ > 1e-4
+    held_out = rng.choice(3_000, 300, replace=False)
+    assert model.nlpd(inputs[held_out], target[held_out]) < 1.0
+
+
+@pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
+def test_a_target_that_is_a_function_of_one_column_is_found():
+    inputs = rng.standard_normal((800, 4))
+    target = np.exp(inputs[:, 2])
+    model = LocalGP(max_iter=120, random_state=0).fit(inputs[:700], target[:700])
+    assert model.score(inputs[700:], target[700:]) > 0.99
+    assert np.isfinite(model.nlpd(inputs[700:], target[700:]))
+
+
+def test_outliers_raise_the_noise_instead_of_breaking_the_fit():
+    target = Y.copy()
+    target[::40] += 50.0
+    model = LocalGP(kernel="matern32", metric="ard", max_iter=45, random_state=0).fit(X, target)
+    inside = np.abs(target - Y) < 1.0
+    assert np.abs(model.predict(X[inside]) - Y[inside]).max() < 30.0
+    assert model.noise_variance_ > 10.0
+
+
+def test_a_map_is_kept_where_held_out_rows_gain_by_it():
+    """y depends on x1 + x2 and x1 - x2 at very different scales, which no length-scales of x1 and x2 can tell."""
+    inputs = rng.standard_normal((1_200, 2))
+    turned = np.sin(8.0 * (inputs[:, 0] + inputs[:, 1])) + 0.05 * rng.standard_normal(1_200)
+    model = LocalGP(kernel="matern32", random_state=0).fit(inputs[:1_000], turned[:1_000])
+    plain = LocalGP(kernel="matern32", metric="ard", random_state=0).fit(inputs[:1_000], turned[:1_000])
+    assert model.nlpd(inputs[1_000:], turned[1_000:]) < plain.nlpd(inputs[1_000:], turned[1_000:]) - 0.3
+    assert [trial.name for trial in model.trials_] == ["ard", "linear"]
+
+
+def test_metric_and_neighbours_are_checked():
+    with pytest.raises(InvalidInputError, match="metric"):
+        LocalGP(metric="euclid").fit(X, Y)
+    with pytest.raises(InvalidInputError, match="metric='ard'"):
+        LocalGP(kernel=Gaussian() + Linear(), metric="linear").fit(X, Y)
+    with pytest.raises(InvalidInputError, match="neighbours"):
+        LocalGP(neighbours=0).fit(X, Y)
+    with pytest.raises(InvalidInputError, match="train_neighbours"):
+        LocalGP(train_neighbours=2.5).fit(X, Y)
