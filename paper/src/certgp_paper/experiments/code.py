@@ -61,11 +61,13 @@ def _linear_version(settings: Settings) -> str | None:
 
 
 def _deep_version(settings: Settings) -> str | None:
-    """By method; a variant of its own protocol has all that the table computes with."""
+    """By method and, for the paper's recipe, what builds it."""
     method = str(settings["method"]).removesuffix("+")
-    if settings.get("variant", "certgp") != "certgp" or method not in _DEEP:
+    if method not in _DEEP:
         return None
-    dispatch = ("deep_cells:compute", "deep_cells:_training_rows", "deep_methods:build_at", "deep_methods:_network")
+    by_recipe = settings.get("variant") == "paper"
+    builders = ("deep_methods:build_as_in_paper",) if by_recipe else ("deep_methods:build_at", "deep_methods:_network")
+    dispatch = ("deep_cells:compute", "deep_cells:_training_rows", *builders)
     return code_version(
         (_DEEP[method], f"{_HERE}.deep_effort:Effort", *_SCORED), tuple(f"{_HERE}.{name}" for name in dispatch)
     )

@@ -22,6 +22,7 @@ EARLIER_COMMITS = {
     "7bef4f04b4ce": "94c8a7e",
     "0d71ce766f33": "24a4104",
     "d1caac891956": "109e67d",
+    "17c4c7f5e0d5": "676890e",
 }
 
 
