@@ -172,6 +172,6 @@ def combine_columns(profile, single, points, weights, P, out, block, begin, end)
         last = min(first + block, n)
         for i in range(len(points)):
             _row(profile, single, points[i], P, first, last, Q, E, number)
-            weight = weights[i]
+            weight, sums = weights[i], out[first:last]
             for j in range(last - first):
-                out[first + j] += weight * Q[j]
+                sums[j] += weight * Q[j]

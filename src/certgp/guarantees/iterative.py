@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from certgp.data import Standardiser
-from certgp.gp.conditionals import Indices, condition
+from certgp.gp.conditionals import condition
 from certgp.gp.conjugate_gradients import CostEstimate, ExactSolution, KernelSystem
 from certgp.gp.iterative import IterativeProcess, estimate_cost, solve_exactly
 from certgp.gp.local import LocalProcess
@@ -128,35 +128,35 @@ def bound_predictions(process: IterativeProcess, X: Tensor) -> PredictionBounds:
     of_means = [system.mean_rounding(solution.weights, each) for each in largest.tolist()]
     rounding = torch.tensor(of_means, dtype=torch.float64)
     most, near = prior.clamp_min(system.largest), process.local.nearest(new)
-    variances = [
-        _bound_variance(process, new[i : i + 1], near[i : i + 1, near[i] >= 0], float(prior[i]), float(most[i]))
-        for i in range(len(new))
-    ]
+    found = condition(kernel, new, process.local.inputs, process.y, near, s2, with_weights=True).weights
+    assert found is not None
+    variances = []
+    for i, present in enumerate(near >= 0):
+        point, places = new[i : i + 1], torch.from_numpy(near[i, present])
+        c = torch.from_numpy(found[i, present])
+        variances.append(_bound_variance(process, point, places, c, float(prior[i]), float(most[i])))
     lower, upper = (torch.tensor(ends, dtype=torch.float64) for ends in zip(*variances, strict=True))
     return PredictionBounds(process.means(X), error + rounding, lower, upper)
 
 
 def _bound_variance(
-    process: IterativeProcess, point: Tensor, near: Indices, prior: float, largest: float
+    process: IterativeProcess, point: Tensor, places: Tensor, c: Tensor, prior: float, largest: float
 ) -> tuple[float, float]:
-    r"""The exact latent variance at one row from both sides, through any weights c of near rows:
+    r"""The exact latent variance at one row from both sides, through any weights c of some rows, at their places:
 
     v = [k** - 2 k*'c + c'S c] - r'S^-1 r,   r = k* - S c,   0 <= r'S^-1 r <= |r|^2 / s2;
     ``largest`` is at least every covariance that occurs.
     """
     inputs, s2, kernel = process.local.inputs, process.noise_variance, process.kernel
-    c = condition(kernel, point, inputs, process.y, near, s2, with_weights=True).weights
-    assert c is not None
-    chosen = inputs[torch.from_numpy(near[0])]
-    columns = torch.from_numpy(np.concatenate([[1.0], -c[0]]))
-    few, weights, places = torch.cat([point, chosen]), torch.from_numpy(c[0]), torch.from_numpy(near[0])
+    chosen = inputs[places]
+    few, columns = torch.cat([point, chosen]), torch.cat([torch.ones(1, dtype=torch.float64), -c])
     r = process.matrix.combine(few, columns)
-    r[places] -= s2 * weights
+    r[places] -= s2 * c
     # k** - 2 k*'c + c'S c = k** - c'k* - c'r on the near rows
-    bracket = prior - float(weights @ kernel(chosen, point)[:, 0]) - float(weights @ r[places])
+    bracket = prior - float(c @ kernel(chosen, point)[:, 0]) - float(c @ r[places])
     sums = (len(few) + 8) * UNIT_ROUNDOFF
     each = largest * float(columns.abs() @ (process.matrix.column_rounding(few) + sums))  # the rounding of each r_i
-    each += 4.0 * UNIT_ROUNDOFF * s2 * float(weights.abs().max()) if len(chosen) else 0.0
+    each += 4.0 * UNIT_ROUNDOFF * s2 * float(c.abs().max()) if len(chosen) else 0.0
     slack = float(columns.abs().sum()) * (4.0 * each + largest * kernel.rounding(point)) + 8.0 * UNIT_ROUNDOFF * prior
     left = (float(r.norm()) * (1.0 + 1e-12) + math.sqrt(len(r)) * each) ** 2 / s2
     return max(bracket - left - slack, 0.0), min(bracket + slack, prior * (1.0 + 4.0 * UNIT_ROUNDOFF))
