@@ -10,10 +10,10 @@ import torch
 from numpy.typing import NDArray
 
 from certgp.estimators import GPRegressor
-from certgp.gp import ExactProcess
+from certgp.gp import ExactProcess, LocalProcess, LowRankProcess
 from certgp.guarantees import Certificate
 from certgp.transforms import Clip, Identity
-from helpers import dense_kernel, dense_kl, dense_log_evidence
+from helpers import dense_kernel, dense_kl, dense_log_evidence, local_divergence
 
 Array = NDArray[np.float64]
 
@@ -59,6 +59,8 @@ def dense_truth(model: GPRegressor, X: Array, y: Array, new: Array) -> Truth:
     inputs, others = fitted.tensor(X), fitted.tensor(new)
     if isinstance(process, ExactProcess):
         seen, unseen, kl, reverse = inputs, others, 0.0, 0.0
+    elif isinstance(process, LocalProcess):
+        seen, unseen, kl, reverse = process.transform(inputs), process.transform(others), local_divergence(process), 0.0
     elif isinstance(process.model.transform, (Identity, Clip)):  # the exact GP knows nothing of winsorised inputs
         seen, unseen = inputs, others
     else:
@@ -66,7 +68,7 @@ def dense_truth(model: GPRegressor, X: Array, y: Array, new: Array) -> Truth:
     target, s2 = torch.from_numpy(units.target(y)), process.noise_variance
     K, cross, prior = (_values(process.kernel, *pair) for pair in ((seen, seen), (unseen, seen), (unseen, unseen)))
     S = K + s2 * torch.eye(len(y), dtype=torch.float64)
-    if not isinstance(process, ExactProcess):
+    if isinstance(process, LowRankProcess):
         phi = process.features(inputs)
         kl, reverse = dense_kl(K, phi @ phi.mT, s2), dense_kl(phi @ phi.mT, K, s2)
     mean = cross @ torch.linalg.solve(S, target)
