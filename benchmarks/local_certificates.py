@@ -75,7 +75,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, object]:
         "noise_variance": process.noise_variance,
         "kl": [kl.lower, kl.upper],
         "kl_per_row": [kl.lower / n, kl.upper / n],
-        "upper_over_lower": kl.upper / kl.lower,
+        "upper_over_lower": kl.upper / kl.lower if kl.lower else None,
         "confidence": 1.0 - options.delta,
         "kl_per_row_by_sampled_rows": sampled,
         "probes": options.probes,
@@ -111,7 +111,7 @@ def main() -> None:
             lower, upper = found["kl_per_row"]  # type: ignore[misc]
             print(
                 f"{name}: {found['rows']} rows, KL per row in [{lower:.3g}, {upper:.3g}] "
-                f"(ratio {found['upper_over_lower']:.2f}) with probability {found['confidence']:g}; "
+                f"(ratio {found['upper_over_lower']}) with probability {found['confidence']:g}; "
                 f"{found['products']} products, {found['seconds']} s",
                 flush=True,
             )
