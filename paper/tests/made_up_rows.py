@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from certgp_paper.experiments.results import Result
 
 Rows = list[dict[str, Any]]
+
+
+def by_split(metric: str, value: float) -> dict[str, float]:
+    """Five splits that differ a little."""
+    return {f"{metric}_split_{split}": value + 1e-4 * (split % 2) * value for split in range(5)}
 
 
 def linear(mgp: float = 0.43, fgp: float = 0.52) -> Rows:
@@ -24,6 +30,7 @@ def linear(mgp: float = 0.43, fgp: float = 0.52) -> Rows:
             "paper_sd": 0.01,
             "note": "",
         }
+        | by_split("nlpd", ours)
         for variant in ("certgp", "paper")
         for method, (ours, paper) in figures.items()
     ]
@@ -58,20 +65,34 @@ def deep(**nlpd: float) -> Rows:
 
 
 def figure1(fourier: int | None = 6) -> Rows:
+    """Five point sets with the same ranks, and ranks by two theorems."""
     ranks = {("gaussian", "mercer"): 2, ("gaussian", "fourier"): fourier, ("matern12", "eigendecomposition"): 9}
     rows = [
-        {"kernel": kernel, "method": method, "D": 1, "N": 500, "seed": 0, "rank": rank, "a_priori_sharp": 12}
+        {"kernel": kernel, "method": method, "D": 1, "N": 500, "seed": seed, "rank": rank, "a_priori_sharp": 12}
+        for seed in range(5)
         for (kernel, method), rank in ranks.items()
     ]
-    rows.append({"kernel": "matern12", "method": "fourier", "D": 1, "N": 500, "seed": 0, "rank": 100})
-    return [row | {"more_than": 1000 if row["rank"] is None else None} for row in rows]
+    last = {"kernel": "matern12", "method": "fourier", "D": 1, "N": 500, "rank": 100}
+    rows += [last | {"seed": seed} for seed in range(5)]
+    return [row | {"more_than": 1000 if row["rank"] is None else None} for row in rows] + rates()
+
+
+def rates(ours: tuple[int, int] = (4, 8), burt: tuple[int, int] = (5, 20)) -> Rows:
+    """Ranks at 100 and 1,600 rows; for the Gaussian kernel they do not grow."""
+    found = {"gaussian": ((ours[0], ours[0]), (burt[0], burt[0])), "matern32": (ours, burt)}
+    return [
+        {"kernel": kernel, "method": "rates", "D": 1, "rows": n, "theorem3": a, "theorem3_sharp": a, "burt": b}
+        for kernel, (first, second) in found.items()
+        for n, a, b in zip((100, 1600), first, second, strict=True)
+    ]
 
 
 def figure2(upper: float = 0.3) -> Rows:
     kl = {("gaussian", "mercer"): 0.1, ("gaussian", "fourier"): 0.2, ("matern12", "eigendecomposition"): 0.4}
     return [
-        {"kernel": kernel, "method": method, "N": 500, "seed": 0, "rank": 4, "kl": value, "kl_first": value}
+        {"kernel": kernel, "method": method, "N": 500, "seed": seed, "rank": 4, "kl": value, "kl_first": value}
         | ({"lower": 0.05, "upper": upper, "trace_paper": None} if method == "fourier" else {"trace_sharp": value})
+        for seed in range(5)
         for (kernel, method), value in kl.items()
     ]
 
@@ -80,8 +101,19 @@ def sensitivity(best: float = 0.85) -> Rows:
     shapes = [(1, 16, 0.86, 10.0), (2, 8, best, 30.0)]
     return [
         {"data": "protein", "method": "DMGP", "d": d, "m": m, "rank": m**d, "nlpd": nlpd, "cpu_seconds": seconds}
-        | {"paper_nlpd": 0.857, "paper_nlpd_sd": 0.015, "seconds": seconds, "paper_seconds": 375.0}
+        | {"paper_nlpd": 0.857, "paper_nlpd_sd": 0.015, "seconds": seconds, "paper_seconds": 375.0, "splits": 5}
+        | by_split("nlpd", nlpd)
+        | by_split("cpu_seconds", seconds)
         for d, m, nlpd, seconds in shapes
+    ]
+
+
+def exact_gp(nlpd: float = 0.377) -> Rows:
+    return [
+        {"data": "elevators", "method": "exact GP", "split": split, "nlpd": nlpd + 0.001 * split, "rmse": 0.35}
+        | {"seconds": 500.0, "cpu_seconds": 900.0, "threads": 2, "peak_gb": 7.5, "rows": 14_939}
+        | {"paper_nlpd": 0.377, "paper_nlpd_sd": 0.024, "paper_seconds": 53_550.0, "last_gain_per_row": 1e-4}
+        for split in range(5)
     ]
 
 
@@ -94,34 +126,43 @@ def electric(part: float = 0.2) -> Rows:
     ]
 
 
-def answers(shift: float, half_width: float, **labels: Any) -> Rows:
-    """A model's answer to y = x on three points, off by a constant."""
+def point_sets(offsets: Sequence[float] = (-0.02, -0.01, 0.0, 0.01, 0.02), **labels: Any) -> Rows:
+    """A model on five point sets whose scores differ a little; numbers among the labels are scores."""
+    scores = {key: value for key, value in labels.items() if isinstance(value, float)}
+    others = {key: value for key, value in labels.items() if key not in scores}
+    exact = {"exact_rmse": 0.5, "exact_rmse_inputs": 0.25, "exact_width": 1.0}
+    counts = {"kind": "set", "draws": 20, "nearer": 16, "narrower": 18}
     return [
-        {"kind": "curve", "x": x, "truth": x, "mean": x + shift}
-        | {"lower": x + shift - half_width, "upper": x + shift + half_width}
-        | labels
-        for x in (-1.0, 0.0, 1.0)
+        counts | exact | others | {"seed": seed} | {key: value + offset for key, value in scores.items()}
+        for seed, offset in enumerate(offsets)
     ]
 
 
-def curves(fourier: float = 0.4, mercer_shift: float = 0.01, width: float = 0.5) -> Rows:
-    """Scores, answers and four draws of frequencies, which spread a little around the figure's error."""
-    figures = {"exact GP": 0.5, "Mercer GP, rank 34": 0.51, "Fourier GP, rank 68": fourier}
+def curves(fourier: float = 0.4, mercer: float = 0.03, width: float = 0.5, **options: Any) -> Rows:
+    """The paper's models beside those of certgp."""
     rows: Rows = [{"kind": "point", "x": 0.1, "truth": 1.0}]
-    rows += [{"kind": "scores", "model": m, "rmse": v, "rmse_inputs": v / 2} for m, v in figures.items()]
-    rows += answers(0.0, 0.5, model="exact GP") + answers(mercer_shift, 0.5, model="Mercer GP, rank 34")
-    errors = enumerate((fourier - 0.02, fourier - 0.01, fourier + 0.01, fourier + 0.02))
-    return rows + [{"kind": "draw", "draw": i, "rmse": error, "width": width + 0.01 * i} for i, error in errors]
+    for variant in ("paper", "certgp"):
+        labels = {"variant": variant, **options}
+        distances = {"distance_mean": mercer, "distance_lower": mercer, "distance_upper": mercer}
+        for variance in ("dtc", "lowrank") if variant == "paper" else ("dtc",):
+            rows += point_sets(features="Mercer", rank=34, variance=variance, rmse=0.5, **distances, **labels)
+        rows += point_sets(features="Fourier", rank=68, variance="lowrank", rmse=fourier, width=width, **labels)
+    return rows
 
 
-def ranks(error: float = 0.2, coverage: float = 0.95, last_shift: float = 0.01, last_half_width: float = 0.4) -> Rows:
-    pairs = [(4, 0.3), (24, error), (34, 0.1)]
-    mercer = [(4, 0.5, 0.9), (34, last_shift, last_half_width)]
-    rows = [
-        {"kind": "scores", "features": "Fourier", "rank": rank, "rmse_inputs": value, "coverage": coverage}
-        for rank, value in pairs
-    ]
-    return rows + [row for r, shift, half in mercer for row in answers(shift, half, features="Mercer", rank=r)]
+def ranks(
+    error: float = 0.2, coverage: float = 0.97, distance: float = 0.03, width: float = 0.8, low_rank: float = 1.5
+) -> Rows:
+    """Widths from 1.8 at rank 4, or ``low_rank`` with the lowrank variance, to ``width`` at rank 34."""
+    rows: Rows = []
+    for rank, far, widths in ((4, 0.5, (1.8, low_rank)), (34, distance, (width, width))):
+        for variance, value in zip(("dtc", "lowrank"), widths, strict=True):
+            labels = {"variant": "paper", "features": "Mercer", "rank": rank, "variance": variance}
+            rows += point_sets(distance_mean=far, width=value, **labels)
+    for rank, value in ((4, 0.3), (24, error), (34, 0.1)):
+        labels = {"variant": "paper", "features": "Fourier", "rank": rank, "variance": "lowrank"}
+        rows += point_sets(rmse_inputs=value, coverage=coverage, **labels)
+    return rows
 
 
 def everything() -> dict[str, Rows]:
@@ -130,6 +171,7 @@ def everything() -> dict[str, Rows]:
         "figure2": figure2(),
         "table-nlpd": linear(),
         "table-rmse": linear(),
+        "exact-gp": exact_gp(),
         "table-deep": deep(),
         "sensitivity": sensitivity(),
         "electric": electric(),

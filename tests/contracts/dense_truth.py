@@ -10,10 +10,11 @@ import torch
 from numpy.typing import NDArray
 
 from certgp.estimators import GPRegressor
-from certgp.gp import ExactProcess, LocalProcess, LowRankProcess
-from certgp.guarantees import Certificate
+from certgp.gp import ExactProcess, LocalProcess
+from certgp.gp.neighbours import earlier_neighbours
+from certgp.guarantees import Certificate, gaussian_kl
 from certgp.transforms import Clip, Identity
-from helpers import dense_kernel, dense_kl, dense_log_evidence, local_divergence
+from helpers import dense_kernel, dense_kl, dense_log_evidence
 
 Array = NDArray[np.float64]
 
@@ -59,22 +60,36 @@ def dense_truth(model: GPRegressor, X: Array, y: Array, new: Array) -> Truth:
     inputs, others = fitted.tensor(X), fitted.tensor(new)
     if isinstance(process, ExactProcess):
         seen, unseen, kl, reverse = inputs, others, 0.0, 0.0
-    elif isinstance(process, LocalProcess):
-        seen, unseen, kl, reverse = process.transform(inputs), process.transform(others), local_divergence(process), 0.0
-    elif isinstance(process.model.transform, (Identity, Clip)):  # the exact GP knows nothing of winsorised inputs
+    elif isinstance(process.transform, (Identity, Clip)):  # the exact GP knows nothing of winsorised inputs
         seen, unseen = inputs, others
     else:
-        seen, unseen = process.model.transform(inputs), process.model.transform(others)
+        seen, unseen = process.transform(inputs), process.transform(others)
     target, s2 = torch.from_numpy(units.target(y)), process.noise_variance
     K, cross, prior = (_values(process.kernel, *pair) for pair in ((seen, seen), (unseen, seen), (unseen, unseen)))
     S = K + s2 * torch.eye(len(y), dtype=torch.float64)
-    if isinstance(process, LowRankProcess):
+    if isinstance(process, LocalProcess):
+        kl, reverse = _local_divergences(process)
+    elif not isinstance(process, ExactProcess):
         phi = process.features(inputs)
         kl, reverse = dense_kl(K, phi @ phi.mT, s2), dense_kl(phi @ phi.mT, K, s2)
     mean = cross @ torch.linalg.solve(S, target)
     variance = prior.diagonal() - (cross * torch.linalg.solve(S, cross.mT).mT).sum(1)
     evidence = dense_log_evidence(S, target) - len(y) * math.log(units.y_scale)
     return Truth(kl, reverse, evidence, units.mean_to_user(mean.numpy()), units.variance_to_user(variance.numpy()))
+
+
+def _local_divergences(process: LocalProcess) -> tuple[float, float]:
+    """KL(exact || local) and its reverse, from the dense law of y = B y + e in the local GP's own order of the rows."""
+    n, rows = process.n_rows, process.inputs
+    S = _values(process.kernel, rows, rows).numpy() + process.noise_variance * np.eye(n)
+    B, D = np.zeros((n, n)), np.empty(n)
+    for i, near in enumerate(earlier_neighbours(process.index.points, process.train_neighbours)):
+        some = near[near >= 0]
+        B[i, some] = np.linalg.solve(S[np.ix_(some, some)], S[some, i])
+        D[i] = S[i, i] - S[i, some] @ B[i, some]
+    A = np.linalg.inv(np.eye(n) - B)
+    law = A @ np.diag(D) @ A.T
+    return gaussian_kl(S, law), gaussian_kl(law, S)
 
 
 def _values(kernel, X, Z):

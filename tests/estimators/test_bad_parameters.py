@@ -74,7 +74,7 @@ def test_mercer_has_the_gaussian_kernel_only(kernel):
 
 CHOICES = [
     *((cls, "objective", ("'marginal'", "'elbo'")) for cls in LOW_RANK),
-    *((cls, "variance", ("'dtc'", "'lowrank'")) for cls in LOW_RANK),
+    *((cls, "variance", ("'dtc'", "'lowrank'", "'paper'")) for cls in LOW_RANK),
     *((cls, "dtype", ("'float64'", "'float32'")) for cls in LOW_RANK),
     (FourierGP, "sampling", ("'auto'", "'iid'", "'orthogonal'", "'sobol'", "'widened'", "'leverage'", "'modified'")),
     (MercerGP, "index_set", ("'optimal'", "'total_degree'", "'box'")),

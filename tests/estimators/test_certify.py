@@ -229,6 +229,7 @@ def test_changed_rows_are_noticed(weak, data):
     [
         (certgp.MercerGP, {"projection": None}, (1, 9, 40)),
         (certgp.MercerGP, {"projection": None, "variance": "lowrank"}, (3, 40)),
+        (certgp.MercerGP, {"projection": None, "variance": "paper"}, (3, 40)),
         (certgp.FourierGP, {"winsorize": True}, (2, 10, 40)),
     ],
 )

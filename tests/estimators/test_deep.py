@@ -47,7 +47,8 @@ def test_the_defaults_are_the_papers(cls):
 @pytest.mark.parametrize("training", ["running", "full", "paper"])
 @pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
 def test_every_way_of_training_learns(cls, training):
-    model = quick(cls, training=training, max_iter=40 if training == "full" else 8, learning_rate=0.01).fit(X, Y)
+    options = {"running": {"max_iter": 8}, "full": {"max_iter": 40}, "paper": {"max_iter": 60, "batch_size": 32}}
+    model = quick(cls, training=training, learning_rate=0.01, **options[training]).fit(X, Y)
     assert model.score(NEW, SEEN) > 0.8
     assert model.nlpd(NEW, SEEN) < 0.6
     lower, upper = model.predict_interval(NEW, 0.9)

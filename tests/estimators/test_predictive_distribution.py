@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from estimator_cases import (
     ALL,
     CASES,
@@ -22,9 +23,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 from sklearn.metrics import r2_score
 
+import certgp
 import certgp.gp.process
 from certgp import ExactGP, FourierGP, MercerGP, SparseGP
-from certgp.errors import InvalidInputError
+from certgp.errors import ExtrapolationWarning, InvalidInputError
 
 SKLEARN_KERNELS = {
     "gaussian": lambda scales: sk.RBF(scales),
@@ -101,8 +103,40 @@ def test_dtc_adds_the_variance_that_the_truncation_lost(cls):
     # far from all data the features vanish: dtc returns to the prior, the low-rank model by itself to certainty
     assert dtc.predict(far, True, include_noise=False)[1] == pytest.approx(1.5**0.5, rel=1e-6)
     assert lowrank.predict(far, True, include_noise=False)[1] == pytest.approx(1.5**0.5, rel=1e-6)
-    lowrank._model.process.box = None
-    assert lowrank.predict(far, True, include_noise=False)[1] == pytest.approx(0.0, abs=1e-6)
+    paper = pinned(cls, variance="paper").fit(X, y)
+    assert paper.predict(far, True, include_noise=False)[1] == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("cls", [MercerGP, SparseGP, FourierGP])
+def test_the_papers_variance_is_the_low_rank_models_own_everywhere(cls, tmp_path):
+    """s2 phi'C^-1 phi and phi'C^-1 b at every row, far ones too; dense algebra on the features is the oracle."""
+    (X, y), new = problem(60), np.vstack([problem(20, seed=1)[0], [[40.0, 40.0], [3.5, -0.2]]])
+    gp = pinned(cls, variance="paper").fit(X, y)
+    gp.save(tmp_path / "paper.model")
+    process, standardiser = gp._model.process, gp._model.standardiser
+    scaled = [torch.from_numpy((rows - standardiser.x_mean) / standardiser.x_scale) for rows in (X, new)]
+    Phi, phi = (process.features(rows).numpy() for rows in scaled)
+    C = Phi.T @ Phi + process.noise_variance * np.eye(Phi.shape[1])
+    b = Phi.T @ ((y - standardiser.y_mean) / standardiser.y_scale)
+    mean = standardiser.y_mean + standardiser.y_scale * (phi @ np.linalg.solve(C, b))
+    variance = process.noise_variance * np.einsum("nr,rn->n", phi, np.linalg.solve(C, phi.T))
+    for model in (gp, certgp.load(tmp_path / "paper.model")):
+        with pytest.warns(ExtrapolationWarning, match="are extrapolations and may be far off"):
+            found, spread = model.predict(new, True, include_noise=False)
+        np.testing.assert_allclose(found, mean, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(spread**2, standardiser.y_scale**2 * variance, rtol=1e-7, atol=1e-12)
+        assert not process.falls_back(scaled[1]).any()
+
+
+@pytest.mark.parametrize("cls", [MercerGP, SparseGP, FourierGP])
+def test_inside_the_training_range_the_papers_variance_is_that_of_lowrank(cls):
+    (X, y), far = problem(60), np.array([[40.0, 40.0]])
+    options = {"winsorize": True} if cls is FourierGP else {}
+    lowrank, paper = (pinned(cls, variance=kind, **options).fit(X, y) for kind in ("lowrank", "paper"))
+    inside = X[np.all((np.quantile(X, 0.1, 0) < X) & (np.quantile(X, 0.9, 0) > X), 1)]
+    for a, b in zip(lowrank.predict(inside, True), paper.predict(inside, True), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert lowrank.predict(far, True)[1] > paper.predict(far, True)[1]
 
 
 @every_variance

@@ -77,6 +77,9 @@ MUTATIONS = [
     Mutation("R2", GUARANTEES + "statistical", "0.5 * high**2)", "0.0 * high**2)"),
     Mutation("R2", GUARANTEES + "statistical", "half = 2.0 * frobenius * (math.sqrt(x / t) + x / t)", "half = 0.0"),
     Mutation("M1", GUARANTEES + "mercer_rank", "min(chebyshev, cantelli, bernstein, tail / delta, 1.0)", "tail"),
+    Mutation("M2", GUARANTEES + "product_spectrum", "correlation /= 1.0 + sign * np.sin(omega) / omega", "pass"),
+    Mutation("M2", GUARANTEES + "product_spectrum", "weights = _STEP * np.exp", "weights = 1.02 * _STEP * np.exp"),
+    Mutation("M2", GUARANTEES + "product_spectrum", "1.0 - kept +", "1.0 - 1.02 * kept +"),
     Mutation(
         "V1",
         GUARANTEES + "local_factor",

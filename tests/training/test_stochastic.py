@@ -167,10 +167,10 @@ def test_running_statistics_follow_the_steps():
         for p in module.network.parameters():
             p.add_(0.05)
         exact = Statistics.of(module.model(X), Y)
-    assert not task._running.total.close_to(exact)
+    assert not task.statistics().total.close_to(exact)
     for index in range(4):
         task.step(index)
-    assert task._running.total.close_to(exact, 1e-12)
+    assert task.statistics().total.close_to(exact, 1e-12)
 
 
 def test_contributions_are_not_kept_where_they_would_be_large(monkeypatch):
@@ -185,17 +185,6 @@ def test_contributions_are_not_kept_where_they_would_be_large(monkeypatch):
     assert before.close_to(parts[0] + parts[1] + parts[2] + parts[3], 1e-12)
 
 
-def test_batch_statistics_are_those_of_the_batch_alone():
-    module = joint_model("fourier").train()
-    task = task_of(module, statistics="batch")
-    task.refresh([np.arange(20), np.arange(20, ROWS)])
-    value = task.step(0)
-    phi = module.model(X[:20]).detach()
-    S = module.variances[0] * phi @ phi.mT + module.variances[1] * torch.eye(20, dtype=torch.float64)
-    expected = -torch.distributions.MultivariateNormal(torch.zeros(20).double(), S).log_prob(Y[:20]) / 20
-    assert value == pytest.approx(float(expected.detach()), rel=1e-10)
-
-
 def test_constraints_hold_after_a_wild_step():
     module = joint_model("mercer")
     with torch.no_grad():
@@ -204,6 +193,22 @@ def test_constraints_hold_after_a_wild_step():
     task_of(module).constrain()
     assert float(module.features.log_length_scale.detach().max()) == 9.0
     assert module.variances[1] / module.variances[0] == pytest.approx(1e-4)
+
+
+@every_head
+@every_objective
+def test_the_heads_own_step_equals_autograd_with_the_network_held(head, objective):
+    module = joint_model(head).eval()
+    other = copy.deepcopy(module)
+    task = task_of(module, objective)
+    task.refresh(np.array_split(np.random.default_rng(0).permutation(ROWS), 3))
+    task.step_of_head()
+    other.network.requires_grad_(False)
+    dense_negative_evidence(other, objective).backward()
+    found, expected = gradients(module), gradients(other)
+    assert set(found) == set(expected)
+    assert all(name.startswith(("model.features", "log_")) for name in found)
+    assert relative_error(flat(found), flat(expected)) < 1e-8
 
 
 def test_restoring_brings_back_an_index_set_too():

@@ -17,17 +17,28 @@ from certgp_paper.experiments.figure1 import FIGURE1
 from certgp_paper.experiments.linear_table import TABLE_NLPD
 from certgp_paper.experiments.store import CellStore
 
-FIGURE1_RESULTS = ("kl_per_row", "a_priori_paper", "a_priori_sharp", "trace_paper", "trace_sharp", "reference")
-MODEL = {"rmse": 0.1, "rmse_inputs": 0.1, "coverage": 1.0, "seconds": 0.1}
+FIGURE1_RESULTS = (
+    "kl_per_row",
+    "expected_rank",
+    "a_priori_paper",
+    "a_priori_sharp",
+    "trace_paper",
+    "trace_sharp",
+    "reference",
+)
+DISTANCES = dict.fromkeys(("distance_mean", "distance_lower", "distance_upper"), 0.0)
+MODEL = {"rmse": 0.1, "rmse_inputs": 0.1, "coverage": 1.0, "width": 0.1, "variance": "lowrank", "draw": 0, **DISTANCES}
 
 
 @pytest.fixture
 def finished_curves(tmp_path, monkeypatch):
-    """The curve's one cell, without the draws of frequencies."""
+    """One cell of the curve, the exact GP on the figure's points."""
     cell = CURVES.cells(False)[0]
     grid = [0.01 * i for i in range(100)]
     answer = {"mean": grid, "lower": [x - 1 for x in grid], "upper": [x + 1 for x in grid]}
-    values = {"x": [0.0], "y": [0.5], "grid": grid, "truth": grid, "models": [{"model": "exact GP", **MODEL, **answer}]}
+    exact = {"exact_rmse": 0.1, "exact_rmse_inputs": 0.1, "exact_width": 0.1}
+    values = {"x": [0.0], "y": [0.5], "grid": grid, "truth": grid, **exact}
+    values["answers"] = [{"model": "exact GP", **MODEL, **answer}]
     CellStore(tmp_path / "results").save(Finished(cell, values, 0.1))
     monkeypatch.setattr(reproduce, "experiment", lambda name: replace(CURVES, cells=lambda quick: [cell]))
 
@@ -36,9 +47,9 @@ def test_long_tables_are_cut_on_the_screen_and_whole_in_the_file(certgp, finishe
     outcome = certgp("reproduce", "curves", "--out", "results")  # everything is finished: nothing is computed
     assert outcome.code == 0
     assert "exact GP" in outcome.out
-    assert "and 101 more rows in curves.csv" in outcome.out
+    assert "and 102 more rows in curves.csv" in outcome.out
     with (tmp_path / "results" / "curves.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 102
+        assert len(list(csv.DictReader(file))) == 103
     assert (tmp_path / "results" / "curves.png").exists()
 
 
@@ -83,7 +94,7 @@ def test_show_honours_only(certgp, tmp_path):
     for cell in FIGURE1.cells(True)[:2]:
         store.save(Finished(cell, dict.fromkeys(("rank", *FIGURE1_RESULTS)), 0.1))
     everything = certgp("reproduce", "figure1", "--quick", "--show", "--out", "results")
-    assert "(2 of 12 cells finished)" in everything.out
+    assert "(2 of 16 cells finished)" in everything.out
     some = certgp("reproduce", "figure1", "--quick", "--show", "--only", "D=1", "method=mercer", "--out", "results")
     assert "(1 of 1 cells finished)" in some.out
 
@@ -105,3 +116,32 @@ def test_sets_that_are_not_at_hand_are_left_out_and_named(certgp, tmp_path, monk
     nothing = certgp("reproduce", "table-nlpd", "--out", "results", *only, "data=sarcos")
     assert nothing.code != 0
     assert "certgp datasets fetch sarcos" in nothing.err
+
+
+def test_what_is_out_of_date_is_listed_and_computed_again(certgp, tmp_path, monkeypatch):
+    told = {"nlpd": 0.1, "rmse": 0.1, "cpu_seconds": 1.0, "n_rows": 16599, "n_columns": 18}
+    table = replace(TABLE_NLPD, compute=renamed(lambda settings: told))
+    monkeypatch.setattr(reproduce, "experiment", lambda name: table)
+    monkeypatch.setattr("certgp_paper.datasets.dataset_path", lambda name: tmp_path)
+    store, old, recent = CellStore(tmp_path / "results"), *table.cells(False)[:2]
+    store.save(Finished(old, told | {"nlpd": 0.2}, 3600.0, {"source": "d1caac891956"}))
+    only = [
+        "--only",
+        "rank=6",
+        "data=elevators",
+        "split=0",
+        f"method={old.settings['method']},{recent.settings['method']}",
+    ]
+    outcome = certgp("reproduce", "table-nlpd", "--outdated", "--out", "results")
+    assert "1 of 1 finished cells are out of date, which took 1.0 hours" in outcome.out
+    assert "1  commit 109e67d" in outcome.out
+    assert certgp("reproduce", "table-nlpd", "--renew", "--out", "results", *only, "variant=certgp").code == 0
+    assert store.load(old)["nlpd"] == 0.1
+    outcome = certgp("reproduce", "table-nlpd", "--outdated", "--out", "results")
+    assert "0 of 2 finished cells are out of date\n" in outcome.out
+
+
+def renamed(compute):
+    """As if it were part of the package, whose code has versions."""
+    compute.__module__ = TABLE_NLPD.compute.__module__
+    return compute

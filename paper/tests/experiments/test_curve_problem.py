@@ -1,74 +1,100 @@
-"""The paper's curve: the three models agree with each other and their bands are honest."""
+"""The paper's curve: its models are the paper's, agree with the exact GP, and the point sets are as stated."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from certgp_paper.experiments.curve_problem import Curve, CurvesResult, run_curves, true_curve
+from certgp.errors import InvalidInputError
+from certgp_paper.experiments.curve_problem import (
+    DTC,
+    EXACT,
+    FOURIER,
+    GRID,
+    LOW_RANK,
+    MERCER,
+    OWN,
+    PAPER,
+    CurveModel,
+    curve_models,
+    draw_points,
+    fit_curve,
+    true_curve,
+)
+
+EXACT_GP = CurveModel(PAPER, EXACT, 25, LOW_RANK)
 
 
-@pytest.fixture(scope="module")
-def demo() -> CurvesResult:
-    return run_curves(n=100, noise=0.1)
-
-
-def test_the_function_is_the_papers():
+def test_the_function_and_the_points_are_the_papers():
     assert true_curve(np.array([0.0])) == pytest.approx(0.5)
     assert true_curve(np.array([1.0])) == pytest.approx((3 * np.sin(2.0) + np.cos(10.0) + 0.25) / 2)
+    x, y = draw_points(25, 3)
+    assert len(x) == 25
+    np.testing.assert_array_equal(y, true_curve(x))
+    assert not np.array_equal(x, draw_points(25, 4)[0])
 
 
-def test_shapes_and_names(demo):
-    assert demo.x.shape == demo.y.shape == (100,)
-    assert [c.name for c in demo.curves] == ["exact GP", "Mercer GP, rank 34", "Fourier GP, rank 68"]
-    for curve in demo.curves:
-        assert curve.mean.shape == demo.grid.shape
-        assert (curve.lower <= curve.mean).all()
-        assert (curve.mean <= curve.upper).all()
+def test_the_papers_models_have_its_likelihood_order_and_frequencies():
+    x = draw_points(25, 0)[0]
+    dtc, low = curve_models(PAPER, MERCER, 34)
+    assert [model.name for model in (dtc, low)] == ["MGP, r = 34, DTC variance", "MGP, r = 34, low-rank variance"]
+    parameters = low.build(x, 0).get_params()
+    assert parameters["input_scale"] == pytest.approx(x.std())  # alpha = 1 / sqrt 2 for standardised x
+    wanted = {"objective": "marginal", "index_set": "total_degree", "variance": "paper", "projection": None}
+    assert {key: parameters[key] for key in wanted} == wanted
+    assert dtc.build(x, 0).get_params() == parameters | {"variance": "dtc"}
+    (fourier,) = curve_models(PAPER, FOURIER, 68)
+    parameters = fourier.build(x, 5).get_params()
+    wanted = {"sampling": "iid", "winsorize": False, "objective": "marginal", "variance": "paper", "random_state": 5}
+    assert {key: parameters[key] for key in wanted} == wanted
 
 
-def test_the_mercer_gp_follows_the_exact_one(demo):
-    exact, mercer, _ = demo.curves
-    assert np.abs(mercer.mean - exact.mean)[_between(demo)].max() < 0.1
+def test_certgps_models_are_the_defaults():
+    x = draw_points(25, 0)[0]
+    for features in (MERCER, FOURIER):
+        (model,) = curve_models(OWN, features, 10)
+        estimator = model.build(x, 0)
+        given = {"rank": 10, "cap_rank": False, "length_scale": 0.2, "random_state": 0}
+        given |= {"projection": None} if features == MERCER else {}
+        assert estimator.get_params() == type(estimator)().get_params() | given
 
 
-def test_the_cosine_is_found_and_the_bands_hold_the_truth_between_the_points(demo):
-    # a fit that takes the cosine for noise has an error of its size, 0.35, where the points are
-    for curve in demo.curves:
-        assert curve.rmse_inputs < 0.25
-        assert np.mean(_holds(curve, demo)[_between(demo)]) > 0.85
+def test_unknown_models_are_refused():
+    for variant, features in (("neither", MERCER), (PAPER, "wavelets")):
+        with pytest.raises(InvalidInputError, match="there is no model"):
+            curve_models(variant, features, 4)
 
 
-def test_bands_widen_beyond_the_points(demo):
-    # not said of the Fourier GP: it clips its inputs, and its band stays as narrow as at the last point
-    for curve in demo.curves[:2]:
-        assert np.mean(_holds(curve, demo)[~_between(demo)]) > 0.85
+def test_the_papers_mgp_is_the_exact_gp_and_only_its_band_depends_on_the_variance():
+    x, y = draw_points(25, 0)
+    exact = fit_curve(EXACT_GP, x, y)
+    dtc, low = (fit_curve(model, x, y) for model in curve_models(PAPER, MERCER, 34))
+    assert max(low.distances(exact).values()) < 0.02
+    np.testing.assert_array_equal(dtc.mean, low.mean)
+    narrow_dtc, narrow = (fit_curve(model, x, y) for model in curve_models(PAPER, MERCER, 4))
+    assert narrow.width < low.width < narrow_dtc.width  # the audit's finding on point set 0
 
 
-def _between(result: CurvesResult) -> np.ndarray:
-    return (result.grid >= result.x.min()) & (result.grid <= result.x.max())
+@pytest.mark.parametrize(
+    "model", [EXACT_GP, *curve_models(OWN, MERCER, 34), *curve_models(PAPER, FOURIER, 68)], ids=str
+)
+def test_without_noise_the_mean_goes_through_the_points(model):
+    x, y = draw_points(25, 0)
+    curve = fit_curve(model, x, y)
+    near = np.argmin(np.abs(GRID[:, None] - x), axis=0)
+    assert np.abs(curve.mean[near] - true_curve(GRID)[near]).max() < 0.1
+    assert curve.rmse == pytest.approx(np.sqrt(np.mean((curve.mean - true_curve(GRID)) ** 2)))
+    inside = (curve.lower <= true_curve(GRID)) & (true_curve(GRID) <= curve.upper)
+    assert curve.coverage == np.mean(inside)
+    np.testing.assert_array_equal(curve.mean, fit_curve(model, x, y).mean)  # the same seed, the same result
 
 
-def _holds(curve: Curve, result: CurvesResult) -> np.ndarray:
-    return (curve.lower <= result.truth) & (result.truth <= curve.upper)
-
-
-def test_scores_follow_from_the_curves(demo):
-    for curve in demo.curves:
-        assert curve.rmse == pytest.approx(np.sqrt(np.mean((curve.mean - demo.truth) ** 2)))
-        assert curve.coverage == np.mean(_holds(curve, demo))
-
-
-def test_the_papers_variant_keeps_ranks_above_the_number_of_points():
-    paper = run_curves()
-    assert len(paper.x) == 25
-    np.testing.assert_array_equal(paper.y, true_curve(paper.x))
-    near = np.argmin(np.abs(paper.grid[:, None] - paper.x), axis=0)
-    for curve in paper.curves:  # without noise the mean goes through the points
-        assert np.abs(curve.mean[near] - paper.truth[near]).max() < 0.1
-
-
-def test_the_same_seed_gives_the_same_result():
-    first, second = (run_curves(n=30, noise=0.1, seed=3) for _ in range(2))
-    for a, b in zip(first.curves, second.curves, strict=True):
-        np.testing.assert_array_equal(a.mean, b.mean)
+def test_distances_are_in_standard_deviations_of_the_other_mean():
+    x, y = draw_points(25, 1)
+    exact = fit_curve(EXACT_GP, x, y)
+    assert exact.distances(exact) == {"distance_mean": 0.0, "distance_lower": 0.0, "distance_upper": 0.0}
+    (low,) = curve_models(OWN, MERCER, 4)
+    found = fit_curve(low, x, y)
+    expected = np.sqrt(np.mean((found.lower - exact.lower) ** 2)) / exact.mean.std()
+    assert found.distances(exact)["distance_lower"] == pytest.approx(expected)
+    assert low.variance == DTC

@@ -13,7 +13,8 @@ from certgp_paper.experiments.cells import Cell, Finished
 from certgp_paper.experiments.comparison import comparison_columns
 from certgp_paper.experiments.deep_cells import compute, deep_cell
 from certgp_paper.experiments.deep_effort import FULL, budgets
-from certgp_paper.experiments.deep_methods import build, build_at, method_names
+from certgp_paper.experiments.deep_methods import build, build_as_in_paper, build_at, method_names
+from certgp_paper.experiments.deep_table import METHODS_BY_RECIPE
 from certgp_paper.experiments.electric import largest_at_hand
 from certgp_paper.published import Figure
 
@@ -58,7 +59,10 @@ def test_columns_beside_the_papers():
 def test_the_deep_table_has_every_method_on_five_splits_and_the_papers_figures():
     table = experiment("table-deep")
     cells = table.cells(False)
-    assert len({cell.key for cell in cells}) == len(cells) == 12 * 5 * len({cell.settings["data"] for cell in cells})
+    beside = [cell for cell in cells if cell.settings["data"] not in ("elevators", "protein")]
+    assert len({cell.key for cell in cells}) == len(cells)
+    assert len(cells) - len(beside) == (12 + 2) * 5 * 2
+    assert len(beside) == 4 * 2 * (2 + 2)
     done = [finished(deep_cell("elevators", "DFGP", split), 0.34 + 0.01 * split) for split in range(3)]
     (row,) = table.rows([*done])
     assert (row["data"], row["method"], row["splits"]) == ("elevators", "DFGP", 3)
@@ -91,11 +95,12 @@ def test_the_deep_table_has_the_papers_own_files_and_others_in_the_papers_size(d
     def covered():
         return list(dict.fromkeys(cell.settings["data"] for cell in experiment("table-deep").cells(False)))
 
-    assert covered() == ["elevators", "protein"]  # the sarcos that is there has 400 rows
+    beside = ["sarcos", "bike", "superconduct", "keggdirected"]  # with DMGP and DFGP alone
+    assert covered() == ["elevators", "protein", *beside]  # the sarcos that is there has 400 rows
     songs = replace(DATASETS["song"], n_rows=30, n_columns=2)
     monkeypatch.setitem(DATASETS, "song", songs)
     np.savez(data / "song.npz", X=np.zeros((30, 2)), y=np.zeros(30))
-    assert covered() == ["elevators", "protein", "song"]
+    assert covered() == ["elevators", "protein", "song", *beside]
 
 
 def test_electric_takes_the_largest_set_at_hand(data):
@@ -132,14 +137,29 @@ def test_the_deep_tables_rows_have_each_splits_figures_and_means_over_shared_spl
     assert mercer["nlpd"] == pytest.approx(0.2)
     assert mercer["nlpd_shared"] == pytest.approx(0.2)
     assert mercer["cpu_seconds_shared"] == pytest.approx(10.0)
+    recipe = finished(deep_cell("elevators", "DMGP", 0, variant="paper"), 0.9)
+    rows = experiment("table-deep").rows([recipe, *done])
+    assert [(row["variant"], row["method"]) for row in rows] == [
+        ("paper", "DMGP"),
+        ("certgp", "DMGP"),
+        (None, "SGPR"),
+    ]
+    assert [row["nlpd_shared"] for row in rows] == [pytest.approx(0.9), pytest.approx(0.1), pytest.approx(0.5)]
+    assert rows[0]["paper_nlpd"] == rows[1]["paper_nlpd"] == 0.371
     (alone,) = experiment("table-deep").rows(done[:1])
     assert (alone["nlpd_shared"], alone["nlpd_shared_sd"]) == (pytest.approx(0.1), None)
 
 
 def test_budgets_in_words_are_those_of_the_methods():
     words = budgets(14_939)
+    recipe = words.pop("DMGP, DFGP by the paper's recipe")
     listed = [method for group in words for method in group.split(", ")]
     assert sorted(listed) == sorted(method_names())
+    for method in METHODS_BY_RECIPE:
+        settings = build_as_in_paper(method, "elevators", 0).get_params()
+        assert f"then {settings['max_iter']} of" in recipe
+        assert f"batches of {settings['batch_size']:,}" in recipe
+        assert (settings["training"], settings["calibrate"], settings["variance"]) == ("paper", False, "lowrank")
     for group, text in words.items():
         for method in group.split(", "):
             settings = build(method, 14_939, 0).get_params()
@@ -173,6 +193,10 @@ def test_quick_cells_run_and_fractions_use_fewer_rows(data):
     assert whole["rmse"] < 0.6
     assert np.isfinite(whole["nlpd"])
     assert whole["seconds"] > 0
+    for method in METHODS_BY_RECIPE:
+        recipe = compute(deep_cell("sarcos", method, 0, quick=True, variant="paper").settings)
+        assert recipe["rmse"] < 0.9
+        assert np.isfinite(recipe["nlpd"])
     at = compute(deep_cell("sarcos", "DMGP", 0, quick=True, d=2, m=2).settings)
     assert at["rmse"] < 0.9
     for name in ("table-deep", "sensitivity", "electric"):

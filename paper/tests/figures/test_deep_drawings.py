@@ -37,6 +37,9 @@ def test_deep_table_has_a_panel_a_data_set_and_a_line_a_method(save):
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["SVIGP", "DMGP", "DNN+S"]
     ours = [line for line in figure.axes[0].lines if list(line.get_xdata()) == [1.3]]
     assert ours, "DMGP's own dot, over the splits that all methods have"
+    both = [rows[1] | {"variant": "paper"}, rows[1] | {"variant": "certgp"}]
+    labels = save(deep_table.draw(both)).axes[0].get_yticklabels()
+    assert [label.get_text() for label in labels] == ["DMGP, paper's recipe", "DMGP"]
     titles = [axes.get_title(loc="left") for axes in figure.axes[::2]]
     assert titles == ["elevators: means over splits 0, 3", "concrete: split 1"]
     assert any(list(line.get_xdata()) == [10.0] for line in figure.axes[1].lines), "CPU seconds"

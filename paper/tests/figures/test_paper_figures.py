@@ -49,13 +49,19 @@ def kl_rows():
     ]
 
 
-def curve_rows(models, **extra):
+def curve_rows(models):
+    """Rows of models, given as variant, features, rank and variance."""
     grid = [-1.0, 0.0, 1.0]
-    scores = [{"kind": "scores", "model": name, "rmse_inputs": 0.125} | extra_of for name, extra_of in models.items()]
+    named = {f"{'-'.join(map(str, each))}": each for each in models}
+    labels = ("variant", "features", "rank", "variance")
+    scores = [
+        {"kind": "scores", "model": name, "rmse": 0.125, "point_sets": 10} | dict(zip(labels, each, strict=True))
+        for name, each in named.items()
+    ]
     points = [{"kind": "point", "x": 0.5, "truth": 0.2}]
     answers = [
         {"kind": "curve", "model": name, "x": x, "truth": x, "mean": x, "lower": x - 1e6, "upper": x + 1.0}
-        for name in models
+        for name in named
         for x in grid
     ]
     return [*scores, *points, *answers]
@@ -78,10 +84,31 @@ def test_figure1_shows_ranks_the_full_rank_and_what_certificates_promise():
     left, right = figure.axes
     assert left.get_yscale() == right.get_yscale() == "log"
     assert "full rank, N = 100" in legend(left)
-    assert "more than 2 N" in legend(left)
+    assert "Matérn 1/2, Fourier: more than 2 N" in legend(left)
     assert len(legend(right)) == 6
     lines = [line for line in right.lines if str(line.get_label()).startswith("lowest rank")]
     assert list(lines[0].get_ydata()) == [5, 6]
+
+
+def rate_rows():
+    kinds = [("gaussian", 1), ("gaussian", 2), ("matern32", 1), ("matern52", 1)]
+    ranks = {"theorem3": 4, "theorem3_sharp": 3}
+    return [
+        {"kernel": kernel, "method": "rates", "D": D, "rows": n, **ranks, "burt": None if n == 1000 else 7}
+        for kernel, D in kinds
+        for n in (100, 1000)
+    ]
+
+
+def test_figure1_compares_theorems_at_growing_n_where_these_rows_are():
+    figure = figure1.draw(rank_rows() + rate_rows())
+    labelled(figure)
+    assert len(figure.axes) == 4
+    for axes in figure.axes[2:]:
+        assert axes.get_xscale() == axes.get_yscale() == "log"
+        assert legend(axes) == ["Burt et al., k-DPP", "theorem 3, paper", "theorem 3, sharpened"]
+        assert [len(line.get_xdata()) for line in axes.lines] == [1, 2, 2] * 2  # unknown ranks are left out
+    assert len(figure1.draw(rate_rows()).axes) == 4
 
 
 def test_figure1_draws_the_largest_n_only():
@@ -111,21 +138,30 @@ def test_figure2_has_fourier_on_the_left_and_certificates_on_both_sides():
     assert len(set(legend(right))) == len(legend(right)) == 5
 
 
-def test_curves_have_a_panel_per_model_and_keep_their_scale_when_a_band_explodes():
-    figure = curves.draw(curve_rows({"exact GP": {}, "Mercer GP": {}}))
+def test_curves_have_the_papers_models_beside_certgps_and_keep_their_scale_when_a_band_explodes():
+    both = [("paper", "Mercer", 34, "dtc"), ("paper", "Mercer", 34, "lowrank"), ("certgp", "Mercer", 34, "dtc")]
+    figure = curves.draw(curve_rows([(None, "exact", 25, None), *both]))
     labelled(figure)
-    assert len(figure.axes) == 2
-    assert [text.get_text() for text in figure.legends[0].get_texts()][-1] == "1 points"
+    assert len(figure.axes) == 4
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles[0] == titles[1] == "None-exact-25-None: mean RMSE 0.125"
+    assert titles[2].startswith("paper's paper-Mercer")
+    assert titles[3].startswith("certgp's certgp-Mercer")
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts[1] == "low-rank variance"
+    assert texts[-1] == "1 points"
+    assert len(figure.axes[2].collections) == 2  # both bands
+    assert len(figure.axes[3].collections) == 1
     assert figure.axes[0].get_ylim()[0] > -3
 
 
-def test_ranks_have_a_line_per_rank_and_a_column_per_kind():
-    kinds = {f"{kind} {r}": {"features": kind, "rank": r} for r in (4, 10, 24) for kind in ("Mercer", "Fourier")}
+def test_ranks_have_a_line_per_rank_and_a_column_per_model():
+    kinds = [(v, f, r, "lowrank") for r in (4, 10, 24) for v in ("paper", "certgp") for f in ("Mercer", "Fourier")]
     figure = ranks.draw(curve_rows(kinds))
     labelled(figure)
-    assert len(figure.axes) == 6
-    assert figure.axes[0].get_title(loc="left").startswith("Mercer 4")
-    assert figure.axes[5].get_title(loc="left").startswith("Fourier 24")
+    assert len(figure.axes) == 12
+    assert figure.axes[0].get_title(loc="left").startswith("paper-Mercer-4")
+    assert figure.axes[11].get_title(loc="left").startswith("certgp-Fourier-24")
 
 
 def test_a_palette_makes_line_drawings_smaller(tmp_path):

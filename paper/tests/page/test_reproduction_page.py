@@ -1,4 +1,4 @@
-"""The page says what the rows say, and "not run yet" where there are none."""
+"""The pages say what the rows say, and "not run yet" where there are none."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from markdown.extensions import toc
 
 import made_up_rows as made_up
@@ -18,11 +19,20 @@ from certgp_paper.claims import CLAIMS
 from certgp_paper.experiments.catalogue import experiment_names
 from certgp_paper.experiments.linear_rows import VARIANTS
 from certgp_paper.experiments.results import Result, linear_comparison, metric_comparison, read_results
-from certgp_paper.page.reproduction import page, write_page
-from certgp_paper.page.tables import SECTIONS
+from certgp_paper.page.markdown import slug
+from certgp_paper.page.reproduction import FRONT, pages, write_page
+from certgp_paper.page.sections import SECTIONS
 from made_up_rows import results
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+def front(found, pictures=None):
+    return pages(found, pictures or {})[FRONT]
+
+
+def behind(name, found, pictures=None):
+    return pages(found, pictures or {})[f"reproduction/{name}.md"]
 
 
 def test_every_experiment_has_a_section():
@@ -30,104 +40,166 @@ def test_every_experiment_has_a_section():
 
 
 def test_a_page_without_results_says_so():
-    text = page({}, {})
+    text = front({})
     assert text.count("Not run yet: `certgp reproduce ") == len(SECTIONS)
-    assert "0 hold, 0 do not hold here" in text
-    assert "| electric | 2,049,280 x 19 | no |  |" in text
+    assert f"Of {len(CLAIMS)} claims of the paper's text 0 hold here, 0 do not" in text
+    assert "| electric | 2,049,280 x 19 | no |  |" in behind("data-sets", {})
+    for section in SECTIONS:
+        assert "Not run yet" in behind(section.name, {})
 
 
-def test_a_full_page():
-    text = page(results(), {"figure1": "results/figure1.png"})
-    assert "Not run yet: `" not in text
-    assert "0 do not hold here, 0 are undecided here, 0 are not run yet" in text
+def test_the_first_page_has_verdicts_summaries_and_pictures():
+    text = front(results(), {"figure1": "results/figure1.png"})
+    assert text.count("Not run yet: `") == 2  # made-up rows have no seeds and no simulated rows
+    assert "0 do not, 2 are undecided, 0 differ between variants, 0 are not run" in text
     assert "![Figure 1: rank against dimension](results/figure1.png)" in text
-    # paper, ours, difference, in standard deviations
-    assert "| MGP | 100 | 0.430 (0.010) | **0.430 (0.012)** ✓ | +0.000 | +0.0 | 5 |" in text
-    assert "| SGPR | 100 | 0.440 (0.010) | **0.441 (0.012)** ✓ | +0.001 | +0.1 | 5 |" in text
-    assert "| DMGP | 0.360 (0.030) | **0.360 (0.020)** ✓ | +0.000 | +0.0 | 0.290 | 0.300 | 121 | 10 | 9 | 5 |" in text
+    # equal or better, within two standard deviations, mean difference
     for variant in ("certgp", "paper"):
-        assert f"`{variant}`: 3 of the 3 figures that have one in the paper are equal or better." in text
-        assert f"- `{variant}`: {VARIANTS[variant]}." in text
-    assert "- `released`" not in text
-    assert "| elevators | 16,599 x 18 | yes | as in the paper |" in text
-    assert "Not run yet: keggdirected, bike," in text  # made-up rows have three sets
-    assert "In none of the tables: song, buzz, electric." in text
+        assert f"| `{variant}` | MGP | 1 of 1 | 1 of 1 | +0.000 |  |" in text
+    assert "| elevators | DMGP | 0.360 (0.030) | **0.360 (0.020)** ✓ | +0.000 | +0.0 | 9 | 5 |" in text
+    assert "NLPD 0.379 (0.002) over 5 splits; in the paper 0.377 (0.024)." in text
+    assert "500 seconds a split on 2 threads and at most 7.5 GB; in the paper 53,550 seconds" in text
+    assert len(text.splitlines()) < 250
 
 
-def test_the_deep_section_prints_budgets():
-    text = page(results(), {})
-    assert "| trained | elevators, 14,939 rows |" in text
-    assert "at most 500 and 214 iterations of L-BFGS" in text
+def test_claims_come_first_and_fit_a_screen():
+    lines = front(results()).splitlines()
+    start = lines.index("## Does it hold?")
+    assert start < 15
+    table = [line for line in lines[start:] if "](reproduction/claims.md#" in line]
+    assert len(table) == len(CLAIMS)
+    for line in table:
+        _, verdict, claim, sure, _ = re.split(r"(?<!\\) \| |^\| | \|$", line)
+        assert len(re.sub(r"\(.*\)", "", claim)) <= 130
+        assert verdict
+        assert len(sure) <= 125
+
+
+def test_the_pages_behind_have_all_figures():
+    linear, deep = behind("table-nlpd", results()), behind("table-deep", results())
+    assert "| MGP | 100 | 0.430 (0.010) | **0.430 (0.012)** ✓ | +0.000 | +0.0 | 5 |  |" in linear
+    assert "| SGPR | 100 | 0.440 (0.010) | **0.441 (0.012)** ✓ | +0.001 | +0.1 | 5 |  |" in linear
+    for variant in ("certgp", "paper"):
+        assert f"- `{variant}`: {VARIANTS[variant]}." in linear
+    assert "- `released`" not in linear
+    assert "| DMGP | 0.360 (0.030) | **0.360 (0.020)** ✓ | +0.000 | +0.0 | 0.290 | 0.300 | 121 | 10 | 9 | 5 |" in deep
+    assert "| trained | elevators, 14,939 rows |" in deep
+    assert "at most 500 and 214 iterations of L-BFGS" in deep
+    data = behind("data-sets", results())
+    assert "| elevators | 16,599 x 18 | yes | as in the paper |" in data
+    assert "Not run yet: keggdirected, bike," in data  # made-up rows have three sets
+    assert "In none of the tables: song, buzz, electric." in data
+
+
+def test_reasons_stand_beside_figures_that_are_far_from_the_papers():
+    rows = [row | {"rank": 6} for row in made_up.linear(mgp=0.30)]
+    text = behind("table-nlpd", results(table_nlpd=rows))
+    assert re.search(r"\| MGP \| 6 \| .* \| our own training, which the paper does not have \|", text)
+    assert re.search(r"\| MGP \| 6 \| .* \| held-out rows choose d = 3 .* \|", text)
+    worse = [row | {"data": "bike", "note": "other columns", "rank": 6} for row in made_up.linear(mgp=0.60)]
+    text = behind("table-nlpd", results(table_nlpd=worse))
+    assert "| the data differ; our own training" in text
+
+
+def test_columns_are_named_in_words():
+    text = "".join(pages(results(), {}).values())
+    for raw in ("a_priori", "rmse_inputs", "kl_first", "cpu_seconds", "more_than", "peak_gb", "nlpd_"):
+        assert raw not in text
+
+
+def test_versions_of_the_code_are_shown():
+    made_by = [
+        {"what": "certgp MGP", "made_by": "version abc", "cells": 3},
+        {"what": "x", "made_by": "commit 1", "cells": 2},
+    ]
+    moved = {"cells": 3, "mean": 0.001, "largest": 0.0123}
+    found = results() | {"table-nlpd": Result("title", made_up.linear(), made_by, moved)}
+    assert "Made by: 3 of 5 cells by recorded versions of their code; 2 cells by earlier code (commit 1)." in front(
+        found
+    )
+    own = behind("table-nlpd", found)
+    assert "| certgp MGP | version abc | 3 |" in own
+    assert "`certgp reproduce table-nlpd --outdated --out paper/results`" in own
+    assert "3 cells were computed again with later code: NLPD moved by 0.0010 on average and by 0.0123 at most." in own
 
 
 def test_what_is_left_out_is_named():
-    text = page({}, {})
+    text = behind("data-sets", {})
     assert "Either" not in text
     assert "DMGP above rank 512" in text
     assert "3droad has two splits, and rank 200 and 300 in our own variant only" in text
-    assert "Matern kernel with Fourier features at N = 2000 and 5000 in more than 3 dimensions" in text
     assert "all data sets but elevators and protein" in text
     assert "Not run yet: elevators, protein," in text
     assert "`certgp datasets fetch song buzz electric`" in text
 
 
-def test_claims_link_to_sections_of_the_page():
-    text = page(results(), {})
-    headings = re.findall("^## (.*)$", text, flags=re.MULTILINE)
-    anchors = {"#" + toc.slugify(heading, "-") for heading in headings}
-    links = re.findall(r"\]\((#[^)]+)\)", text)
-    assert len(links) == len(CLAIMS)
-    assert set(links) <= anchors
+def test_links_lead_somewhere():
+    """Anchors as MkDocs makes them, files that are written."""
+    written = pages(results(), {})
+    anchors = {
+        path: {toc.slugify(heading, "-") for heading in re.findall("^#+ (.*)$", text, flags=re.MULTILINE)}
+        for path, text in written.items()
+    }
+    for path, text in written.items():
+        for target, anchor in re.findall(r"\]\(([^)#]*\.md)?#?([^)]*)\)", text):
+            place = path if not target else str((Path("/") / Path(path).parent / target).resolve())[1:]
+            if place in written:
+                assert not anchor or anchor in anchors[place], (path, target, anchor)
+            elif target and target.endswith(".md"):
+                assert (ROOT / "docs" / place).exists(), (path, target)
+    assert all(slug(claim.statement) in anchors["reproduction/claims.md"] for claim in CLAIMS)
 
 
 def test_an_undecided_claim_shows_and_counts():
-    noisy = {"nlpd_split_0": 0.42, "nlpd_split_1": 0.37} | {f"nlpd_split_{split}": None for split in (2, 3, 4)}
+    noisy = {f"nlpd_split_{split}": 0.42 if split % 2 else 0.37 for split in range(5)}
     rows = [row | (noisy if row["method"] == "DMGP" else {}) for row in made_up.deep()]
-    text = page(results(table_deep=rows), {})
-    assert re.search(r"[1-9] are undecided here", text)
-    assert "? undecided here | elevators: DMGP 0.395, DNN+M 0.400" in text
+    found = results(table_deep=rows)
+    assert re.search(r"[3-9] are undecided", front(found))
+    assert "- `certgp`: elevators: DMGP 0.390, DNN+M 0.400" in behind("claims", found)
 
 
 def test_the_page_says_which_run_of_figure_1_the_table_shows():
     rows = [row | {"seed": seed, "N": n} for row in made_up.figure1() for n in (100, 500) for seed in (0, 1)]
-    assert "The table shows seed 0 at N = 500; the figure medians over the seeds" in page(results(figure1=rows), {})
+    text = behind("figure1", results(figure1=rows))
+    assert "The table shows seed 0 at N = 500; the figure medians over the seeds" in text
 
 
 def test_figures_on_other_data_get_no_tick_and_are_counted_apart():
     other = [row | {"note": "half of the rows"} for row in made_up.linear() if row["variant"] == "certgp"]
-    text = page(results(table_nlpd=other), {})
-    assert "| MGP | 100 | 0.430 (0.010) | **0.430 (0.012)** | +0.000 | +0.0 | 5 |" in text
-    assert "On data that differ from the paper's, or may, 3 of 3 are, which proves little." in text
+    found = results(table_nlpd=other)
+    assert "| MGP | 100 | 0.430 (0.010) | **0.430 (0.012)** | +0.000 | +0.0 | 5 |  |" in behind("table-nlpd", found)
+    assert "| `certgp` | MGP |  |  |  | 1 of 1 |" in front(found)
 
 
 def test_a_failed_claim_and_a_worse_cell_show():
-    text = page(results(table_nlpd=made_up.linear(mgp=0.60)), {})
-    assert "2 do not hold here" in text
-    assert re.search(r"\| FGP is slightly inferior .* ✗ does not hold here \| certgp: MGP lower in 0 of 1", text)
-    assert "| MGP | 100 | 0.430 (0.010) | 0.600 (0.012) | +0.170 | +10.7 | 5 |" in text
+    found = results(table_nlpd=made_up.linear(mgp=0.60))
+    assert "2 do not," in front(found)
+    assert re.search(r"\| ✗ does not hold \| \[FGP is slightly inferior .* \| certgp \+0.080 ± 0.000", front(found))
+    assert "| MGP | 100 | 0.430 (0.010) | 0.600 (0.012) | +0.170 | +10.7 | 5 |" in behind("table-nlpd", found)
 
 
 def test_tables_are_well_formed():
-    lines = page(results(), {}).splitlines()
-    tables = [i for i, line in enumerate(lines) if set(line) <= set("| -") and "---" in line]
-    assert len(tables) > 10
-    for i in tables:
-        width, j = lines[i].count("|"), i - 1
-        while j < len(lines) and lines[j].startswith("|"):
-            assert len(re.findall(r"(?<!\\)\|", lines[j])) == width, lines[j]
-            j += 1
+    count = 0
+    for text in pages(results(), {}).values():
+        lines = text.splitlines()
+        for i in [i for i, line in enumerate(lines) if set(line) <= set("| -") and "---" in line]:
+            width, j, count = lines[i].count("|"), i - 1, count + 1
+            while j < len(lines) and lines[j].startswith("|"):
+                assert len(re.findall(r"(?<!\\)\|", lines[j])) == width, lines[j]
+                j += 1
+    assert count > 15
 
 
 def test_versions_of_data_sets_and_bars_in_notes():
     rows = [row | {"data": "keggdir", "note": "48,827 rows | other target"} for row in made_up.linear()]
-    text = page(results(table_nlpd=rows), {})
+    text = behind("data-sets", results(table_nlpd=rows))
     assert "| keggdirected | 53,413 x 19 | yes | 48,827 rows \\| other target |" in text
 
 
 def test_columns_may_be_missing():
     rows = [{"method": "MGP"}, {"data": "elevators", "rank": 6, "mean": 0.5}, {}]
     names = (section.name for section in SECTIONS)
-    text = page({name: Result("bare", rows) for name in names}, {})
+    text = "".join(pages({name: Result("bare", rows) for name in names}, {}).values())
     assert "| MGP |" in text
 
 
@@ -152,6 +224,7 @@ def test_results_are_read_drawn_and_the_page_written(tmp_path):
     text = (docs / "reproduction.md").read_text()
     assert "NLPD and training time against the number of training points." in text
     assert "](pictures/electric.png)" in text
+    assert "](../pictures/electric.png)" in (docs / "reproduction" / "electric.md").read_text()
     assert "figure2.png" not in text
     assert (docs / "pictures" / "electric.png").read_bytes().startswith(b"\x89PNG")
     (folder / "figure1.json").write_text('{"title": "x"}')
@@ -159,7 +232,7 @@ def test_results_are_read_drawn_and_the_page_written(tmp_path):
         write_page(folder, docs / "reproduction.md", docs / "pictures")
     assert (docs / "reproduction.md").read_text() == text
     write_page(tmp_path / "nowhere", docs / "empty.md", docs / "pictures")
-    assert (docs / "empty.md").read_text() == page({}, {})
+    assert (docs / "empty.md").read_text() == front({})
 
 
 def test_the_module_asks_for_three_arguments():
@@ -168,9 +241,35 @@ def test_the_module_asks_for_three_arguments():
     assert done.stderr == "usage: python -m certgp_paper.page RESULTS PAGE PICTURES\n"
 
 
-def test_the_page_in_the_docs_is_that_of_the_results():
+def test_the_pages_in_the_docs_are_those_of_the_results():
     kept = read_results(ROOT / "paper" / "results")
-    assert set(kept) == set(experiment_names())
-    links = {name: f"results/{name}.png" for name in kept}
+    assert set(kept) <= set(experiment_names())
+    links = {name: f"results/{name}.png" for name in kept if kept[name].rows}
     assert all((ROOT / "docs" / link).exists() for link in links.values())
-    assert page(kept, links) == (ROOT / "docs" / "reproduction.md").read_text(), "run make reproduction"
+    written = pages(kept, links)
+    for path, text in written.items():
+        assert text == (ROOT / "docs" / path).read_text(), "run make reproduction"
+    assert {path.name for path in (ROOT / "docs" / "reproduction").glob("*")} == {
+        Path(path).name for path in written if path != FRONT
+    }
+
+
+def test_all_pages_are_in_the_navigation():
+    text = (ROOT / "mkdocs.yml").read_text()
+    assert yaml.safe_load(text)["nav"]
+    assert all(f" {path}\n" in text for path in pages({}, {}))
+
+
+def test_the_page_of_figure_1_has_the_comparison_with_burt():
+    text = behind("figure1", results())
+    assert "| kernel | dimensions | rows N | theorem 3, paper | theorem 3, sharpened | Burt et al., k-DPP |" in text
+    assert "| matern32 | 1 | 1600 | 8 | 8 | 20 |" in text
+    assert "| rates |" not in text  # one table for each kind of row
+
+
+def test_the_curves_say_that_bands_depend_on_the_variance():
+    scores = {"kind": "scores", "model": "MGP, r = 34, DTC variance", "point_sets": 10, "draws": 20, "rmse": 0.4}
+    text = front(results(curves=[scores | {"width": 1.0, "coverage": 0.9, "distance_mean": 0.01}]))
+    assert "Figures are means over 10 point sets" in text
+    assert "What is said of bands depends on this choice" in text
+    assert "| MGP, r = 34, DTC variance | 0.400 | 1.000 | 0.900 | 0.010 |" in text

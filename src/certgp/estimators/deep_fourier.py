@@ -32,7 +32,7 @@ class DeepFourierGP(DeepParameters, LowRankParameters, StartParameters, SharedPa
     sampling : "auto" (orthogonal), "iid" (the paper's), "orthogonal", "sobol" or "widened"; drawn once and kept
     kernel : a kernel with a spectral law: "gaussian", "matern12", "matern32", "matern52" or such a kernel object
     objective : "marginal"; the ELBO needs features dominated by the kernel
-    variance : "lowrank"; random features lose no prior variance on average
+    variance : "lowrank" or "paper", which are alike here; random features lose no prior variance on average
 
     Notes
     -----

@@ -30,7 +30,8 @@ class DeepMercerGP(DeepParameters, LowRankParameters, StartParameters, SharedPar
         paper's); with embedding=1 they are the same
     kernel : "gaussian" or a Gaussian kernel object with starting values
     objective : "marginal" (the paper's likelihood) or "elbo"
-    variance : "dtc" adds the prior variance lost by truncation, "lowrank" is the paper's model
+    variance : "dtc" adds the prior variance lost by truncation (so does the paper's released code), "lowrank" only
+        outside the range of the training inputs, "paper" nowhere: the model of the paper's text itself
     calibrate : scale the predictive noise up (``noise_scale_``) where held-out rows ask for it
     length_scale, signal_variance, noise_variance : starting values, length-scales in units of the standardised
         embedding; kept with the network as it starts when ``optimize=False``

@@ -21,7 +21,8 @@ class FourierGP(ObjectiveParameters, LowRankParameters, StartParameters, SharedP
         training rows, so that none of these moves: certificates compare with the exact GP on the rows as they are
     kernel : a kernel with a spectral law: "gaussian", "matern12", "matern32", "matern52" or such a kernel object
     objective : "marginal"; the ELBO needs features dominated by the kernel
-    variance : "lowrank"; random features lose no prior variance on average
+    variance : "lowrank" (random features lose no prior variance on average) or "paper", which does not fall back to the
+        prior where inputs were winsorised
 
     Notes
     -----

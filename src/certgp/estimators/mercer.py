@@ -29,7 +29,8 @@ class MercerGP(ObjectiveParameters, LowRankParameters, StartParameters, SharedPa
         whichever predicts rows held out from a subsample better)
     kernel : "gaussian" or a Gaussian kernel object with starting values
     objective : "elbo" (a lower bound on the exact evidence) or "marginal" (the paper's likelihood)
-    variance : "dtc" adds the prior variance lost by truncation, "lowrank" is the paper's model
+    variance : "dtc" adds the prior variance lost by truncation (so does the paper's released code), "lowrank" only
+        outside the range of the training inputs, "paper" nowhere: the model of the paper's text itself
     max_iter : optimiser iterations in all, about half of them on a subsample where there are many rows; starts that are
         tried and dropped come on top
     length_scale, signal_variance, noise_variance, optimize : see ``StartParameters``

@@ -80,7 +80,8 @@ class ObjectiveParameters:
     """What low-rank models maximise, and how sure they are.
 
     objective : "elbo" (a lower bound on the exact evidence; needs features dominated by the kernel) or "marginal"
-    variance : "dtc" adds the prior variance lost by truncation (needs them too), "lowrank" does not
+    variance : "dtc" adds the prior variance lost by truncation (needs them too), "lowrank" adds it outside the range of
+        the training inputs only, "paper" nowhere: the low-rank model itself, most certain far from all data
     """
 
     objective: str = "elbo"
@@ -95,7 +96,8 @@ class DeepParameters:
     network : a ``torch.nn.Module`` that maps rows (n, D) of standardised inputs to (n, embedding), instead of the
         default network. It is copied, never changed; its weights are where training starts.
     training : "running" (small steps with running statistics of all rows), "full" (L-BFGS on the exact gradient of all
-        rows) or "paper" (pre-training on squared error, then the likelihood of each batch for itself; no held-out rows)
+        rows) or "paper" (the paper's recipe: pre-training on squared error, then semi-stochastic asynchronous steps; no
+        held-out rows, no calibration)
     max_iter : epochs, or L-BFGS iterations with training="full"
     batch_size : rows per step; smaller where there are few rows
     learning_rate : of the network; length-scales and variances have one of their own

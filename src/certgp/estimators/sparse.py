@@ -26,7 +26,8 @@ class SparseGP(ObjectiveParameters, LowRankParameters, StartParameters, SharedPa
     jitter : part of the definition, Phi Phi' = K_xz (K_zz + jitter sf2 I)^-1 K_zx
     kernel : any kernel: a name or a kernel object, also a sum or a product
     objective : "elbo" (a lower bound on the exact evidence) or "marginal"
-    variance : "dtc" adds the prior variance lost by truncation (the usual SGPR predictive), "lowrank" does not
+    variance : "dtc" adds the prior variance lost by truncation (the usual SGPR predictive), "lowrank" only outside the
+        range of the training inputs, "paper" nowhere
 
     Notes
     -----

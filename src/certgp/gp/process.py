@@ -103,9 +103,10 @@ class GaussianProcess(ABC):
 class LowRankProcess(GaussianProcess):
     r"""A low-rank GP conditioned on its statistics.
 
-    ``variance="lowrank"`` is the paper's model, Var f = s2 phi'C^-1 phi. ``variance="dtc"`` adds what the truncation
-    lost of the prior, k(x, x) - |phi|^2 (jointly K - Phi Phi' >= 0): the variational predictive of sparse GPs, for maps
-    that are dominated by the kernel.
+    ``variance="paper"`` is the low-rank model itself, Var f = s2 phi'C^-1 phi, at every x. ``variance="dtc"`` adds what
+    the truncation lost of the prior, k(x, x) - |phi|^2 (jointly K - Phi Phi' >= 0): the variational predictive of
+    sparse GPs, for maps that are dominated by the kernel. ``variance="lowrank"`` is the low-rank model in the range of
+    the training inputs and falls back to the prior outside.
     """
 
     def __init__(
@@ -128,6 +129,8 @@ class LowRankProcess(GaussianProcess):
 
     @property
     def returns_to_prior(self) -> bool:
+        if self.variance_kind == "paper":
+            return False  # where features decay, the mean does, and the variance with it
         return self.model.transform.returns_outliers or (
             self.model.transform.keeps_coordinates and self.model.features.decays
         )
@@ -209,25 +212,26 @@ class LowRankProcess(GaussianProcess):
     def restored_variance_mask(self, X: Tensor) -> Tensor | None:
         """Rows (n,) whose prior variance lost by truncation is added back (one) or not (zero); None where no row's is.
 
-        With the dtc variance these are all rows. With the lowrank variance they are those outside the range of the
-        training inputs. No training row has tested the model there, and features dominated by the kernel decay: without
-        what they lost the model would be most certain where it knows least.
+        With the dtc variance these are all rows, with the paper's none. With the lowrank variance they are those
+        outside the range of the training inputs. No training row has tested the model there, and features dominated by
+        the kernel decay: without what they lost the model would be most certain where it knows least.
         """
         if self.variance_kind == "dtc":
             return torch.ones(len(X), dtype=torch.float64)
-        if self.box is None or not self.model.features.dominated:
+        if self.variance_kind == "paper" or self.box is None or not self.model.features.dominated:
             return None
         outside = self.box.outside(X)
         return outside.double() if bool(outside.any()) else None
 
     @torch.no_grad()
     def boundary_correlation(self, X: Tensor) -> Tensor | None:
-        """Correlation rho (n,) of f(x) with f(g(x)) where the transform pulled x to g(x).
+        """Correlation rho (n,) of f(x) with f(g(x)) where the transform pulled x to g(x); None with the paper's
+        variance, which keeps to f(g(x)).
 
         Given f(g(x)), the prior says f(x) ~ N(rho f(g(x)), sf2 (1 - rho^2)): far outside the box a prediction falls
         back to the prior instead of repeating the edge with the edge's confidence.
         """
-        offset = self.model.transform.discarded(X)
+        offset = None if self.variance_kind == "paper" else self.model.transform.discarded(X)
         if offset is None:
             return None
         kernel = self.model.features.kernel

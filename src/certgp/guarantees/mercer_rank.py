@@ -2,6 +2,7 @@
 
 Rows are independent draws of the input measure; what is random is their trace gap Tr(K - Sigma) = sum_i g(x_i) with
 0 <= g <= B = sf2, E g = Lambda (the sum of the dropped eigenvalues) and Var g <= Lambda (B - Lambda).  [theory 6]
+Lambda is known in closed form for the Gaussian kernel and bounded from above for Matern kernels.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from certgp.features.index_sets import check_ratios
 from certgp.features.mercer import INDEX_SETS
 from certgp.guarantees.dominated import sharpened_trace_bound
 from certgp.guarantees.operator_spectrum import matern12_eigenvalues, ritz_eigenvalues
+from certgp.guarantees.product_spectrum import tail_bounds
 from certgp.kernels import Gaussian, kernel_from_name
 
 Array = NDArray[np.float64]
@@ -28,6 +30,8 @@ Scales = float | Sequence[float] | Array
 RANK_METHODS = ("sharp", "best", "paper", "expected")
 _LARGEST_RANK = 1 << 20
 _MATERN12_EIGENVALUES = 1 << 15
+_LARGEST_MATERN_RANK = 1 << 16  # in several dimensions
+_FEWEST_INDICES, _SPARE_INDICES = 1 << 9, 2  # the largest elements need not be those of lowest frequency
 _ROUNDING = 1e-12  # of 1 - (sum of eigenvalues), which cancels
 
 
@@ -38,14 +42,27 @@ def mercer_tail(
     rank: int,
     signal_variance: float = 1.0,
     index_set: str = "optimal",
+    kernel: str = "gaussian",
 ) -> float:
-    """Sum of the eigenvalues of the Gaussian kernel that ``rank`` features drop, for x_j ~ N(0, input_scale_j^2).
+    """Sum of the eigenvalues that ``rank`` features drop: of the Gaussian kernel for x_j ~ N(0, input_scale_j^2), or an
+    upper bound on that of a Matern kernel for x_j uniform with the standard deviation input_scale_j.
 
-    Every term is positive, so tails far below rounding keep their digits.
+    For the Gaussian kernel every term is positive, so tails far below rounding keep their digits. Matern kernels have
+    ``index_set="optimal"`` only: the ``rank`` largest eigenvalues.
     """
-    ratios = _ratios(length_scale, input_scale)
     sf2, r = check_positive("signal_variance", signal_variance), check_count("rank", rank)
     check_choice("index_set", index_set, INDEX_SETS)
+    if kernel_from_name(kernel) is not Gaussian:
+        if index_set != "optimal":
+            raise InvalidInputError(
+                f"index_set={index_set!r} is about products of eigenfunctions, which the {kernel} kernel does not "
+                "have; use index_set='optimal'"
+            )
+        tail, largest = _tail_function(kernel, length_scale, input_scale)
+        if r > largest:
+            raise InvalidInputError(f"rank must be at most {largest} for the {kernel} kernel, found {r}")
+        return sf2 * tail(r)
+    ratios = _ratios(length_scale, input_scale)
     if index_set == "optimal":
         return sf2 * _optimal_tail(ratios, r)
     indices = total_degree_indices(len(ratios), r) if index_set == "total_degree" else box_indices(len(ratios), r)
@@ -75,11 +92,15 @@ def mercer_rank(
     delta : probability of failure
     method : "sharp" (best of Chebyshev, Cantelli, Bernstein and Markov, and KL <= 1/2 (t - ln(1 + t))), "best" (the
         same with KL <= t / 2), "paper" (Chebyshev and t / 2) or "expected" (no probability: E Tr / (2 s2) <= epsilon n)
-    kernel : "gaussian" under normal inputs; in one dimension also "matern12" (closed form), "matern32" and "matern52"
-        (``ritz_eigenvalues``: their tail is bounded from above) under uniform inputs of the same standard deviation
+    kernel : "gaussian" under normal inputs; "matern12", "matern32" or "matern52" under uniform inputs of the same
+        standard deviation. Their eigenvalue tail is bounded from above: in one dimension by the closed form (Matern
+        1/2) or ``ritz_eigenvalues``, in several by theorem M2 (``product_spectrum``)
 
     Notes
     -----
+    Matern promises are about the ``rank`` leading eigenfunctions, and so about the eigendecomposition of K on the rows
+    too, whose trace gap is no larger. A rank of n or more says nothing: n eigenvectors of K give K itself.
+
     The theorem speaks of *the* input measure. With a scale estimated from the same rows it is a heuristic: follow it
     with ``certify``.
     """
@@ -125,13 +146,11 @@ def _tail_function(kernel: str, length_scale: Scales, input_scale: Scales) -> tu
         raise InvalidInputError(
             f"the eigenvalues of the {kernel} kernel are not known; use a Gaussian or Matern kernel"
         )
-    scales, spread = _scales("length_scale", length_scale), _scales("input_scale", input_scale)
-    if max(len(scales), len(spread)) > 1:
-        raise InvalidInputError(
-            f"the {kernel} kernel has no Mercer pairs in closed form in more than one dimension; use "
-            "kernel='gaussian', or fit with rank='auto', which certifies on the data themselves"
-        )
-    half_width = math.sqrt(3.0) * float(spread[0])  # Uniform(-a, a) has standard deviation a / sqrt(3)
+    scales, spread = _both_scales(length_scale, input_scale)
+    if len(scales) > 1:
+        # Uniform(-a, a) has standard deviation a / sqrt(3)
+        return _matern_tail(family.spectral_degrees, scales / (2.0 * math.sqrt(3.0) * spread)), _LARGEST_MATERN_RANK
+    half_width = math.sqrt(3.0) * float(spread[0])
     if kernel == "matern12":
         values = matern12_eigenvalues(float(scales[0]), half_width, _MATERN12_EIGENVALUES)
     else:
@@ -139,6 +158,19 @@ def _tail_function(kernel: str, length_scale: Scales, input_scale: Scales) -> tu
     left = 1.0 - np.concatenate([[0.0], np.cumsum(values)])
     tails = np.minimum(np.maximum(left, 0.0) + _ROUNDING, 1.0)
     return lambda rank: float(tails[rank]), len(values)
+
+
+def _matern_tail(degrees: float, ratios: Array) -> Callable[[int], float]:
+    """rank -> bound on the relative tail; one list of indices per power of two serves all ranks below it."""
+    known: dict[int, Array] = {}
+
+    def tail(rank: int) -> float:
+        size = _SPARE_INDICES * max(1 << (rank - 1).bit_length(), _FEWEST_INDICES)
+        if size not in known:
+            known[size] = tail_bounds(int(degrees), ratios, size)
+        return float(known[size][rank])
+
+    return tail
 
 
 def _find_smallest(holds: Callable[[int], bool], largest: int) -> int:
@@ -202,12 +234,16 @@ def _isotropic_tail(q: float, dimension: int, rank: int) -> float:
 
 def _ratios(length_scale: Scales, input_scale: Scales) -> Array:
     """q_j, the ratio of successive eigenvalues, per dimension."""
+    scales, spread = _both_scales(length_scale, input_scale)
+    return check_ratios(Gaussian(scales).mercer(torch.from_numpy(spread)).ratio.numpy())
+
+
+def _both_scales(length_scale: Scales, input_scale: Scales) -> tuple[Array, Array]:
+    """Both scales with one number per dimension (D,), (D,)."""
     scales, spread = _scales("length_scale", length_scale), _scales("input_scale", input_scale)
     d = max(len(scales), len(spread))
     where = f"there are {d} dimensions"
-    kernel = Gaussian(check_positives("length_scale", scales, d, where))
-    ratios = kernel.mercer(torch.from_numpy(check_positives("input_scale", spread, d, where))).ratio.numpy()
-    return check_ratios(ratios)
+    return check_positives("length_scale", scales, d, where), check_positives("input_scale", spread, d, where)
 
 
 def _scales(name: str, value: Scales) -> Array:

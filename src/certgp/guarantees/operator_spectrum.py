@@ -27,7 +27,17 @@ def matern12_eigenvalues(length_scale: float, half_width: float, count: int) -> 
     to one over all n.  [theory 6; Van Trees 1968, sec. 3.4]
     """
     a, c = check_positive("half_width", half_width), 1.0 / check_positive("length_scale", length_scale)
-    n = np.arange(check_count("count", count))
+    omega = robin_angles(check_count("count", count), c * a) / a
+    return np.asarray((c / a) / (omega**2 + c**2))
+
+
+def robin_angles(count: int, strength: float) -> Array:
+    r"""theta_n (count,): the root in (n pi / 2, (n + 1) pi / 2) of s cos(th) = th sin(th) for even n, th cos(th) =
+    -s sin(th) for odd n.
+
+    cos(theta x) (even) and sin(theta x) (odd n) are the orthogonal functions on [-1, 1] with e' = -+ s e at the ends.
+    """
+    n = np.arange(count)
     low, high = 0.5 * math.pi * n, 0.5 * math.pi * (n + 1.0)
     even = n % 2 == 0
 
@@ -36,16 +46,15 @@ def matern12_eigenvalues(length_scale: float, half_width: float, count: int) -> 
 
     def beyond(theta: Array) -> NDArray[np.bool_]:
         """Is theta above its root?"""
-        even_form = c * a * np.cos(theta) - theta * np.sin(theta)
-        odd_form = theta * np.cos(theta) + c * a * np.sin(theta)
+        even_form = strength * np.cos(theta) - theta * np.sin(theta)
+        odd_form = theta * np.cos(theta) + strength * np.sin(theta)
         return np.asarray(np.where(even, even_form, odd_form) * left < 0.0)
 
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
         too_far = beyond(middle)
         low, high = np.where(too_far, low, middle), np.where(too_far, middle, high)
-    omega = 0.5 * (low + high) / a
-    return np.asarray((c / a) / (omega**2 + c**2))
+    return np.asarray(0.5 * (low + high))
 
 
 def quadrature_eigenvalues(kernel: Kernel, half_width: float, nodes: int = 400) -> Array:

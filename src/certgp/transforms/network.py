@@ -108,16 +108,21 @@ class TanhNetwork(nn.Sequential):
     """The default network: linear layers of the given widths with tanh between them; two widths make it linear.
 
     Weights start as N(0, 1 / fan-in) [LeCun 1998], which keeps the outputs of tanh layers from shrinking, and the first
-    layer's biases as U(-1/2, 1/2). The generator alone decides, not torch's global one.
+    layer's biases as U(-1/2, 1/2). With ``glorot`` weights start as U(-a, a), a^2 = 6 / (fan-in + fan-out) [Glorot &
+    Bengio 2010], and all biases at zero: a first layer much wider than the input is then nearly linear. The generator
+    alone decides, not torch's global one.
     """
 
-    def __init__(self, widths: Sequence[int], generator: torch.Generator) -> None:
+    def __init__(self, widths: Sequence[int], generator: torch.Generator, *, glorot: bool = False) -> None:
         self.widths = tuple(widths)
         layers: list[nn.Module] = []
         for i, (fan_in, fan_out) in enumerate(pairwise(widths)):
             layer: nn.Linear = nn.utils.skip_init(nn.Linear, fan_in, fan_out, dtype=torch.float64)  # type: ignore[no-untyped-call]
-            nn.init.normal_(layer.weight, std=1.0 / math.sqrt(fan_in), generator=generator)
-            if i == 0:
+            if glorot:
+                nn.init.xavier_uniform_(layer.weight, generator=generator)
+            else:
+                nn.init.normal_(layer.weight, std=1.0 / math.sqrt(fan_in), generator=generator)
+            if i == 0 and not glorot:
                 nn.init.uniform_(layer.bias, -_FIRST_BIAS, _FIRST_BIAS, generator=generator)
             else:
                 nn.init.zeros_(layer.bias)

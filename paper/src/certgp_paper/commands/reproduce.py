@@ -18,7 +18,7 @@ from certgp_paper.experiments.catalogue import experiment, experiment_names
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
-    from certgp_paper.experiments.cells import Cell
+    from certgp_paper.experiments.cells import Cell, Finished
     from certgp_paper.experiments.experiment import Experiment, Row
     from certgp_paper.experiments.store import CellStore
 
@@ -41,6 +41,8 @@ _EXAMPLES = """\
   certgp reproduce all --quick                          a small version of everything, in a few minutes
   certgp reproduce table-nlpd --only data=elevators rank=6,10 split=0
   certgp reproduce table-nlpd --show                    what is finished so far, without computing anything
+  certgp reproduce all --outdated                       which finished cells other code than today's has made
+  certgp reproduce table-nlpd --renew --only data=elevators rank=6    compute those again
 
 Finished cells are kept in DIR, a line each in a .jsonl file: a run that was interrupted goes on where it was.
 """
@@ -69,20 +71,31 @@ def add_parser(commands: Commands) -> None:
         default=[],
         help="compute (with --show: show) only cells with these settings",
     )
-    parser.add_argument("--show", action="store_true", help="show what is finished; compute nothing")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--show", action="store_true", help="show what is finished; compute nothing")
+    mode.add_argument(
+        "--outdated",
+        action="store_true",
+        help="list finished cells whose code has changed since, by the version that made them; compute nothing",
+    )
+    mode.add_argument("--renew", action="store_true", help="compute also those finished cells again that are outdated")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Compute what is missing, write JSON, CSV and a figure, print the rows."""
+    names = experiment_names() if arguments.name == _ALL else [arguments.name]
+    if arguments.outdated:
+        _list_outdated(names, arguments, console)
+        return
     if not arguments.show:
         _make_folder(arguments.out)
     console.status("starting")
-    names = experiment_names() if arguments.name == _ALL else [arguments.name]
     fields, texts = [], []
     for name in names:
         found = experiment(name)
-        rows, done, total = _rows(found, arguments, console)
-        files = [] if arguments.show else _write(found, rows, arguments)
+        finished, total = _finished(found, arguments, console)
+        rows, done = found.rows(finished), len(finished)
+        files = [] if arguments.show else _write(found, rows, finished, arguments)
         fields.append(
             {
                 "name": name,
@@ -108,8 +121,8 @@ def _make_folder(out: Path) -> None:
         raise InvalidInputError(f"--out {out} cannot be made or written to ({reason}); give another one") from error
 
 
-def _rows(found: Experiment, arguments: argparse.Namespace, console: Console) -> tuple[Sequence[Row], int, int]:
-    """The rows of all finished cells, after computing the wanted ones; how many cells are finished, of how many.
+def _finished(found: Experiment, arguments: argparse.Namespace, console: Console) -> tuple[Sequence[Finished], int]:
+    """All finished cells, after computing the wanted ones; of how many.
 
     With ``--show``, those of the wanted cells; otherwise those of all, which is what the files hold.
     """
@@ -122,15 +135,36 @@ def _rows(found: Experiment, arguments: argparse.Namespace, console: Console) ->
         cells = wanted
     else:
         try:
-            _compute(found, _with_data(wanted, store, arguments, console), store, console)
+            _compute(found, _with_data(wanted, store, arguments, console), store, console, arguments.renew)
         except KeyboardInterrupt:
             console.notice(f"{len(store.finished(cells))} of {len(cells)} cells are kept; the same command goes on")
             raise
-    finished = store.finished(cells)
-    return found.rows(finished), len(finished), len(cells)
+    return store.finished(cells), len(cells)
 
 
-def _compute(found: Experiment, cells: Sequence[Cell], store: CellStore, console: Console) -> None:
+def _list_outdated(names: Sequence[str], arguments: argparse.Namespace, console: Console) -> None:
+    """How many finished cells of each experiment are out of date, and by which versions they were made."""
+    from certgp_paper.experiments.code import outdated_cells
+    from certgp_paper.experiments.store import CellStore
+    from certgp_paper.experiments.trace import count_makers
+
+    store, fields, texts = CellStore(arguments.out), [], []
+    for name in names:
+        found = experiment(name)
+        finished = store.finished(_wanted(found.cells(arguments.quick), arguments, console))
+        old = outdated_cells(finished, found.compute)
+        keys = {cell.key for cell in old}
+        makers = count_makers([each for each in finished if each.cell.key in keys])
+        fields.append({"name": name, "finished": len(finished), "outdated": [dict(cell.settings) for cell in old]})
+        seconds = sum(each.seconds for each in finished if each.cell.key in keys)
+        again = f", which took {seconds / 3600:.1f} hours" if old else ""
+        lines = [f"{name}: {len(old)} of {len(finished)} finished cells are out of date{again}"]
+        lines += [f"  {count:5d}  {maker}" for maker, count in makers.items()]
+        texts.append("\n".join(lines))
+    console.result({"command": "reproduce", "outdated": fields}, "\n".join(texts))
+
+
+def _compute(found: Experiment, cells: Sequence[Cell], store: CellStore, console: Console, renew: bool = False) -> None:
     from certgp_paper.experiments.store import compute_cells
 
     def announce(cell: Cell, number: int, total: int) -> None:
@@ -139,7 +173,7 @@ def _compute(found: Experiment, cells: Sequence[Cell], store: CellStore, console
     def failed(cell: Cell, error: Exception) -> None:
         console.notice(f"warning: {found.name}: the cell {cell} failed and is left out: {error}")
 
-    for _ in compute_cells(cells, found.compute, store, announce, failed):
+    for _ in compute_cells(cells, found.compute, store, announce, failed, renew):
         pass
 
 
@@ -155,7 +189,7 @@ def _with_data(
     def lacks_data(cell: Cell) -> bool:
         return "data" in cell.settings and not dataset_path(str(cell.settings["data"])).exists()
 
-    missing = [cell for cell in cells if lacks_data(cell) and store.load(cell) is None]
+    missing = [cell for cell in cells if lacks_data(cell) and (arguments.renew or store.load(cell) is None)]
     reasons = {name: missing_dataset(name) for name in dict.fromkeys(str(cell.settings["data"]) for cell in missing)}
     if missing and len(missing) == len(cells) and arguments.name != _ALL:
         raise DataFileError("; ".join(reasons.values()))
@@ -178,7 +212,9 @@ def _wanted(cells: Sequence[Cell], arguments: argparse.Namespace, console: Conso
         return []
 
 
-def _write(found: Experiment, rows: Sequence[Row], arguments: argparse.Namespace) -> list[Path]:
+def _write(
+    found: Experiment, rows: Sequence[Row], finished: Sequence[Finished], arguments: argparse.Namespace
+) -> list[Path]:
     """NAME.json, NAME.csv and NAME.png; nothing where there are no rows yet.
 
     Those of the quick version say what they are and have a folder of their own, so that they never replace others.
@@ -186,6 +222,7 @@ def _write(found: Experiment, rows: Sequence[Row], arguments: argparse.Namespace
     if not rows:
         return []
     from certgp.data.tables import replacing
+    from certgp_paper.experiments.trace import describe_makers, describe_moves
     from certgp_paper.figures import save_drawing
 
     quick = arguments.quick
@@ -195,7 +232,13 @@ def _write(found: Experiment, rows: Sequence[Row], arguments: argparse.Namespace
     files = [out / f"{found.name}.json", out / f"{found.name}.csv"]
     columns = list(dict.fromkeys(key for row in rows for key in row))
     with replacing(files[0]) as temporary:
-        text = json.dumps({"title": title, "rows": finite(list(rows))}, indent=1, allow_nan=False)
+        content = {
+            "title": title,
+            "made_by": describe_makers(finished),
+            "moved": describe_moves(finished),
+            "rows": finite(list(rows)),
+        }
+        text = json.dumps(content, indent=1, allow_nan=False)
         temporary.write_text(text + "\n")
     with replacing(files[1]) as temporary, temporary.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")

@@ -47,7 +47,7 @@ class Finished:
     cell: Cell
     result: Values
     seconds: float
-    made_by: Values = field(default_factory=dict)  # versions of the package, its source and Python
+    made_by: Values = field(default_factory=dict)  # versions of the cell's code, the package, its source, Python, torch
 
     def __getitem__(self, key: str) -> Any:
         """A setting or a result by name."""

@@ -1,7 +1,7 @@
 """One fit of one method on one split: the cell that deep table, sensitivity table and electric figure share.
 
-Settings: data, method, split; optionally d and m (``deep_methods.build_at``), fraction (of the training rows), and
-protocol="quick" for small models on few rows.
+Settings: data, method, split; optionally variant="paper" (``deep_methods.build_as_in_paper``), d and m (``build_at``),
+fraction (of the training rows), and protocol="quick" for small models on few rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from certgp_paper.datasets.splits import standardised_split
 from certgp_paper.experiments.cells import Cell, Finished, Scalar, Settings, Values, whole_number
 from certgp_paper.experiments.comparison import comparison_columns, values
 from certgp_paper.experiments.deep_effort import FULL, QUICK
-from certgp_paper.experiments.deep_methods import Method, build, build_at
+from certgp_paper.experiments.deep_methods import Method, build, build_as_in_paper, build_at
 from certgp_paper.experiments.experiment import Row
 from certgp_paper.published import Figure, published
 
@@ -30,6 +30,7 @@ FAMILY = "table-deep"
 SPLITS = range(5)
 QUICK_DATA = "sarcos"
 QUICK_ROWS = 600
+OWN_VARIANT, PAPER_VARIANT = "certgp", "paper"  # cells of the first do not name it
 METRICS = {"nlpd": "nlpd", "rmse": "rmse", "seconds": "train_seconds"}  # names here and in the paper's tables
 
 
@@ -37,6 +38,11 @@ def deep_cell(data: str, method: str, split: int, *, quick: bool = False, **opti
     """The cell of these settings."""
     protocol: dict[str, Scalar] = {"protocol": "quick"} if quick else {}
     return Cell(FAMILY, {"data": data, "method": method, "split": split, **options, **protocol})
+
+
+def variant_of(cell: Finished) -> str:
+    """Which protocol trained it."""
+    return str(cell.cell.settings.get("variant", OWN_VARIANT))
 
 
 def compute(settings: Settings) -> Values:
@@ -99,4 +105,6 @@ def _model(settings: Settings, n: int, split: int) -> Method:
     method = str(settings["method"])
     if "d" in settings:
         return build_at(method, whole_number(settings, "d"), whole_number(settings, "m"), split, effort)
+    if settings.get("variant") == PAPER_VARIANT:
+        return build_as_in_paper(method, str(settings["data"]), split, effort)
     return build(method, n, split, effort)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +32,26 @@ def method_names() -> list[str]:
 def build(method: str, n: int, seed: int, effort: Effort = FULL) -> Method:
     """The method, unfitted, for n training rows."""
     return _METHODS[method](n, seed, effort)
+
+
+def build_as_in_paper(method: str, data: str, seed: int, effort: Effort = FULL) -> Method:
+    """DMGP or DFGP, unfitted, for a data set by its name, as the paper's text defines and trains them.
+
+    The low-rank model's own variance, its box of indices, iid frequencies, and ``training="paper"``; no row is held out
+    and nothing is calibrated.
+    """
+    options: dict[str, Any] = {
+        "hidden": effort.hidden,
+        "training": "paper",
+        "max_iter": effort.recipe_epochs,
+        "batch_size": effort.batch_size,
+        "learning_rate": effort.recipe_rate(data),
+        "calibrate": False,
+        "random_state": seed,
+    }
+    if method == "DMGP":
+        return DeepMercerGP(index_set="box", variance="lowrank", **options)
+    return DeepFourierGP(sampling="iid", **options)
 
 
 def build_at(method: str, d: int, m: int, seed: int, effort: Effort = FULL) -> Method:

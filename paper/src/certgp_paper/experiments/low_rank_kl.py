@@ -44,9 +44,14 @@ class ExactLaw:
         return len(self.K)
 
     @cached_property
+    def factor(self) -> Tensor:
+        """L with L L' = S1, (N, N)."""
+        return cholesky(self.K + self.noise * eye_like(self.K), _REMEDY)
+
+    @cached_property
     def log_det(self) -> float:
         """log|S1|."""
-        return float(log_det_from_cholesky(cholesky(self.K + self.noise * eye_like(self.K), _REMEDY)))
+        return float(log_det_from_cholesky(self.factor))
 
     @cached_property
     def trace(self) -> float:
@@ -126,6 +131,21 @@ class FourierKL:
         """cos and sin at frequencies first, .., last - 1 of the pool at amplitude one, (N, 2 (last - first))."""
         angle = self._X @ (self._pool.frequencies[first:last] / self._pool.fixed_kernel().values["length_scale"]).mT
         return torch.cat([angle.cos(), angle.sin()], 1)
+
+    def expected_pairs(self, limit: float, draws: int = 400) -> float:
+        r"""Number of pairs at which the divergence is ``limit`` in expectation, to second order in Sigma - K.
+
+            E KL = (E |Z'S1^-1 Z|_F^2 - |S1^-1 K|_F^2) / (4 s) + O(s^-2),      Z (N, 2) one wave's cos and sin,
+
+        the first term a mean over ``draws`` of the pool's waves. Not a bound: it says where a search that ended in vain
+        would have had to go on.
+        """
+        draws = min(draws, self._pool.rank // 2)
+        half = solve_lower(self._law.factor, self._waves(0, draws)).reshape(self._law.n, 2, draws)
+        blocks = torch.einsum("nas,nbs->sab", half, half)
+        inverse = torch.cholesky_inverse(self._law.factor)
+        explained = eye_like(inverse) - self._law.noise * inverse  # S1^-1 K
+        return float((blocks.square().sum((1, 2)).mean() - explained.square().sum()) / (4.0 * limit))
 
 
 def eigendecomposition_kl(eigenvalues: Array, noise: float) -> Array:

@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from certgp.errors import DataFileError
+from certgp_paper.experiments.cells import Finished
 from certgp_paper.experiments.comparison import DEEP_ROUNDING, LINEAR_ROUNDING, Comparison
 from certgp_paper.experiments.experiment import Row
 
 
 @dataclass(frozen=True)
 class Result:
-    """NAME.json: a title and rows."""
+    """NAME.json: a title, rows, which versions of the code made them, and how far cells moved that were made again."""
 
     title: str
     rows: Sequence[Row]
+    made_by: Sequence[Row] = ()
+    moved: Row | None = None
 
 
 Results = Mapping[str, Result]
@@ -37,7 +40,7 @@ def _read(path: Path) -> Result:
             raise TypeError("a row is not an object")
     except (ValueError, KeyError, TypeError) as error:
         raise DataFileError(f"{path} holds no results of 'certgp reproduce' ({error}); write it again") from error
-    return Result(title, rows)
+    return Result(title, rows, content.get("made_by", ()), content.get("moved"))
 
 
 def rows_of(results: Results, name: str) -> Sequence[Row]:
@@ -57,6 +60,17 @@ def number(row: Row, *keys: str) -> float | None:
 def split_column(metric: str, split: int) -> str:
     """Name of the column that holds a metric on one split."""
     return f"{metric}_split_{split}"
+
+
+def split_columns(cells: Sequence[Finished], metrics: Iterable[str], splits: Iterable[int]) -> dict[str, float | None]:
+    """A column for each metric and split, since methods run on different splits can be compared on those they share."""
+    found = {int(cell["split"]): cell for cell in cells}
+    splits = list(splits)
+    return {
+        split_column(metric, split): float(found[split][metric]) if split in found else None
+        for metric in metrics
+        for split in splits
+    }
 
 
 def by_split(row: Row, metric: str) -> dict[int, float]:

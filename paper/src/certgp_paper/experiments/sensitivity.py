@@ -16,6 +16,7 @@ from certgp_paper.experiments.cells import Cell, Finished
 from certgp_paper.experiments.comparison import group_by
 from certgp_paper.experiments.deep_cells import QUICK_DATA, SPLITS, compute, deep_cell, row_of
 from certgp_paper.experiments.experiment import Experiment, Row
+from certgp_paper.experiments.results import split_columns
 from certgp_paper.published import published_sensitivity, rank_of_size
 
 DATA = ("elevators", "protein", "sarcos")
@@ -49,12 +50,14 @@ def _row(cells: list[Finished]) -> Row:
     data, method, d, m = (cells[0][key] for key in ("data", "method", "d", "m"))
     names = {"nlpd": "nlpd", "seconds": "train_seconds"}
     paper = {metric: published_sensitivity().get((method, name, data, d, m)) for metric, name in names.items()}
-    return row_of({"data": data, "method": method, "d": d, "m": m, "rank": rank_of_size(method, d, m)}, cells, paper)
+    row = row_of({"data": data, "method": method, "d": d, "m": m, "rank": rank_of_size(method, d, m)}, cells, paper)
+    return {**row, **split_columns(cells, ("nlpd", "cpu_seconds"), SPLITS)}
 
 
 SENSITIVITY = Experiment(
     "sensitivity",
-    "DMGP and DFGP over embedding dimension and rank: NLPD and training time",
+    "DMGP (low-rank variance; the deep table's variant certgp has the DTC variance) and DFGP over embedding dimension "
+    "and rank: NLPD and training time",
     _cells,
     compute,
     _rows,

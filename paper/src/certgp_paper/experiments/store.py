@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
+from importlib import metadata
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,7 +24,8 @@ import certgp
 import certgp_paper
 from certgp.data.tables import replacing
 from certgp.errors import CertgpError, DataFileError
-from certgp_paper.experiments.cells import Cell, Finished, Settings, Values
+from certgp_paper.experiments.cells import Cell, Finished, Values
+from certgp_paper.experiments.code import Compute, cell_version, is_outdated
 
 _Lines = dict[frozenset[tuple[str, Any]], Values]  # content of a file by the key of the cell
 
@@ -155,12 +157,16 @@ def _locked(path: Path) -> Iterator[BinaryIO]:
 
 def compute_cells(
     cells: Sequence[Cell],
-    compute: Callable[[Settings], Values],
+    compute: Compute,
     store: CellStore,
     announce: Callable[[Cell, int, int], None] = lambda cell, number, total: None,
     failed: Callable[[Cell, Exception], None] | None = None,
+    renew: bool = False,
 ) -> Iterator[Finished]:
     """All cells, in order: those in the store as they are, the others computed and kept at once.
+
+    With ``renew``, cells that other code than the present one made are computed again; the new line says what the old
+    one was. One that fails keeps its old line.
 
     ``announce(cell, number, total)`` is called before each computation. A cell that fails, or whose result is not a
     finite number, is told to ``failed`` and left out, to be tried again by the next run; without it the error ends this
@@ -168,10 +174,10 @@ def compute_cells(
     """
     for number, cell in enumerate(cells, 1):
         kept = store.load(cell)
-        if kept is None:
+        if kept is None or (renew and is_outdated(kept, compute)):
             announce(cell, number, len(cells))
             try:
-                kept = _compute(cell, compute)
+                kept = _compute(cell, compute, kept)
                 store.save(kept)
             except (CertgpError, ValueError, ArithmeticError, RuntimeError) as error:
                 if failed is None or isinstance(error, DataFileError):
@@ -183,16 +189,26 @@ def compute_cells(
         store.compact(family)
 
 
-def _compute(cell: Cell, compute: Callable[[Settings], Values]) -> Finished:
+def _compute(cell: Cell, compute: Compute, before: Finished | None) -> Finished:
+    version = cell_version(cell, compute)  # of the code as it is when the computation begins
     started = time.perf_counter()
     result = compute(cell.settings)
-    made_by = {"certgp": certgp.__version__, "source": source_hash(), "python": platform.python_version()}
+    made_by: dict[str, Any] = {
+        "certgp": certgp.__version__,
+        "version": version,
+        "source": source_hash(),
+        "python": platform.python_version(),
+        "torch": metadata.version("torch"),
+    }
+    if before is not None:
+        figures = {key: value for key, value in before.result.items() if isinstance(value, (int, float))}
+        made_by["before"] = {"version": before.made_by.get("version"), **figures}
     return Finished(cell, result, time.perf_counter() - started, made_by)
 
 
 @cache
 def source_hash() -> str:
-    """Twelve digits that change with every change of the code of both packages: which version made a cell."""
+    """Twelve digits that change with every change of the code of both packages: which state of the tree it was."""
     digest = sha256()
     for package in (certgp, certgp_paper):
         root = Path(str(package.__file__)).parent

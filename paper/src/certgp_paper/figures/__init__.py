@@ -7,7 +7,19 @@ from pathlib import Path
 
 from certgp.plots.style import save_figure
 from certgp_paper.experiments.experiment import Row
-from certgp_paper.figures import curves, deep_table, electric, figure1, figure2, linear_table, ranks, sensitivity
+from certgp_paper.figures import (
+    curves,
+    deep_table,
+    electric,
+    exact_gp,
+    figure1,
+    figure2,
+    linear_table,
+    ranks,
+    scaling,
+    seeds,
+    sensitivity,
+)
 
 _COLOURS = 128  # line drawings need no more, and version control keeps every PNG
 _DRAWINGS = {
@@ -17,6 +29,9 @@ _DRAWINGS = {
     "ranks": ranks.draw,
     "table-nlpd": linear_table.draw,
     "table-rmse": linear_table.draw,
+    "seeds": seeds.draw,
+    "scaling": scaling.draw,
+    "exact-gp": exact_gp.draw,
     "table-deep": deep_table.draw,
     "sensitivity": sensitivity.draw,
     "electric": electric.draw,

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from certgp.plots.style import BLACK, BLUE, SMALL, VERMILION, new_figure, tidy
+from certgp_paper.experiments.deep_cells import PAPER_VARIANT
 from certgp_paper.experiments.experiment import Row
 from certgp_paper.figures.axes import label_log_axis
 
@@ -45,6 +46,10 @@ def _over(row: Row) -> str:
     return f"means over splits {', '.join(splits)}" if len(splits) > 1 else f"split {splits[0]}"
 
 
+def _name(row: Row) -> str:
+    return f"{row['method']}, paper's recipe" if row.get("variant") == PAPER_VARIANT else str(row["method"])
+
+
 def _dots(axes: Axes, rows: Sequence[Row], metric: str, printed_as: str | None = None) -> None:
     """Bars are standard deviations over splits."""
     printed_as = printed_as or metric
@@ -74,6 +79,6 @@ def _dots(axes: Axes, rows: Sequence[Row], metric: str, printed_as: str | None =
         elinewidth=0.8,
         label="paper",
     )
-    axes.set_yticks(list(lines), [row["method"] for row in rows])
+    axes.set_yticks(list(lines), [_name(row) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(axis="y", linewidth=0.3)

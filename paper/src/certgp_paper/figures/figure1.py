@@ -1,4 +1,5 @@
-"""Figure 1: ranks against dimension on a log scale, and for one curve the ranks that certificates promise."""
+"""Figure 1: ranks against dimension on a log scale, for one curve the ranks that certificates promise, and ranks
+against N by two theorems."""
 
 from __future__ import annotations
 
@@ -28,18 +29,60 @@ _PROMISES = {
 }
 
 
+_THEOREMS = {
+    "burt": ("Burt et al., k-DPP", VERMILION, "-", "s"),
+    "theorem3": ("theorem 3, paper", BLUE, "--", "o"),
+    "theorem3_sharp": ("theorem 3, sharpened", SKY, ":", "^"),
+}
+_FILLED = {("gaussian", 1): "none", ("gaussian", 2): "full", ("matern52", 1): "none", ("matern32", 1): "full"}
+_RATE_TITLES = {"gaussian": "Gaussian (open: D = 1, full: 2)", "matern": "Matérn (open: 5/2, full: 3/2)"}
+
+
 def draw(rows: Sequence[Row]) -> Figure:
     """The figure for the largest N there is; lines go through the medians over seeds, bars span them."""
+    rates = [row for row in rows if row["method"] == "rates"]
+    ranks = [row for row in rows if row["method"] != "rates"]
+    figure = new_figure(height=6.6 if rates else 4.3)
+    panels = figure.subplots(2 if rates else 1, 2, squeeze=False)
+    if ranks:
+        _rank_panels(panels[0], ranks)
+    if rates:
+        _rates(panels[1, 0], [row for row in rates if row["kernel"] == "gaussian"], "gaussian")
+        _rates(panels[1, 1], [row for row in rates if row["kernel"] != "gaussian"], "matern")
+    return figure
+
+
+def _rank_panels(panels: Sequence[Axes], rows: Sequence[Row]) -> None:
     n = max(row["N"] for row in rows)
     shown = [row for row in rows if row["N"] == n]
-    figure = new_figure(height=4.3)
-    left, right = figure.subplots(1, 2)
+    left, right = panels
     _ranks(left, shown, n)
     _promises(right, [row for row in shown if (row["kernel"], row["method"]) == ("gaussian", "mercer")])
     for panel in (left, right):
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
         panel.legend(fontsize=SMALL, frameon=False, loc="upper left", bbox_to_anchor=(0.0, -0.17))
-    return figure
+
+
+def _rates(axes: Axes, rows: Sequence[Row], panel: str) -> None:
+    """Ranks that each theorem asks for against N, for two kernels or dimensions."""
+    for kind in dict.fromkeys((row["kernel"], row["D"]) for row in rows):
+        for theorem, (label, colour, line, marker) in _THEOREMS.items():
+            own = [row for row in rows if (row["kernel"], row["D"]) == kind and row[theorem] is not None]
+            axes.plot(
+                [row["rows"] for row in own],
+                [row[theorem] for row in own],
+                color=colour,
+                ls=line,
+                marker=marker,
+                ms=3.5,
+                lw=1.1,
+                fillstyle=_FILLED[kind],
+                label=label if _FILLED[kind] == "full" else "_",
+            )
+    axes.set_xscale("log")
+    _log_ranks(axes)
+    axes.legend(fontsize=SMALL, frameon=False, loc="upper left", bbox_to_anchor=(0.0, -0.2))
+    tidy(axes, _RATE_TITLES[panel], "number of rows N", "rank for KL ≤ 1")
 
 
 def _ranks(axes: Axes, rows: Sequence[Row], n: int) -> None:
@@ -53,7 +96,8 @@ def _ranks(axes: Axes, rows: Sequence[Row], n: int) -> None:
             _curve(axes, _by_dimension(own, "rank"), {"color": colour, "ls": line, "marker": marker, "label": name})
     beyond = sorted({(row["D"], row["more_than"]) for row in rows if row["more_than"] is not None})
     if beyond:
-        axes.plot(*zip(*beyond, strict=True), ls="", marker=r"$\uparrow$", ms=8, color=GREEN, label="more than 2 N")
+        label = "Matérn 1/2, Fourier: more than 2 N"
+        axes.plot(*zip(*beyond, strict=True), ls="", marker=r"$\uparrow$", ms=8, color=GREEN, label=label)
     _log_ranks(axes)
     tidy(axes, "lowest rank, KL ≤ N / 100 (median)", "dimension D", "rank r")
 

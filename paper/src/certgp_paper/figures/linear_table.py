@@ -29,7 +29,7 @@ _VARIANTS: dict[str, dict[str, Any]] = {
 }
 _LABELS = {
     "certgp": "certgp, defaults",
-    "likelihood": "certgp, paper's likelihood",
+    "likelihood": "certgp, low-rank likelihood",
     "paper": "paper's text, run here",
     "released": "released code's way, run here",
 }

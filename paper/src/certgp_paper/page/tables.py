@@ -1,171 +1,89 @@
-"""How the rows of each experiment are shown as Markdown."""
+"""The full tables of each experiment, for the pages behind the first one."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from statistics import mean
+from collections.abc import Sequence
 
-from certgp_paper.experiments.comparison import Comparison
 from certgp_paper.experiments.deep_effort import budgets
 from certgp_paper.experiments.experiment import Row
 from certgp_paper.experiments.linear_rows import VARIANTS
 from certgp_paper.experiments.results import chosen_rows, linear_comparison, metric_comparison, number
+from certgp_paper.page.markdown import Cells, all_columns, comparison_cells, markdown_table, shown, with_sd
+from certgp_paper.page.reasons import reason
 
-Cells = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Section:
-    """An experiment on the page."""
-
-    name: str
-    heading: str
-    tables: Callable[[Sequence[Row]], list[str]]
-    comparison: Callable[[Row], Comparison] | None = None  # what "equal or better" is counted over
-    note: Callable[[Sequence[Row]], str] | None = None  # what one must know before reading the tables
-
-    @property
-    def anchor(self) -> str:
-        """Where links on the page lead to: the heading as MkDocs and GitHub turn it into one."""
-        return "#" + re.sub(r"[^\w\- ]", "", self.heading.lower()).replace(" ", "-")
+_TIMES = ("seconds in the paper, 32 cores", "our wall seconds", "our CPU seconds")
+_COMPARED = ("paper", "ours", "difference", "in standard deviations")
 
 
-def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table; bars inside cells are escaped, line breaks become blanks."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(_cell(entry) for entry in line) + " |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def summary(section: Section, rows: Sequence[Row]) -> str:
-    """How many of the figures that can be compared are equal or better, for each variant of the protocol."""
-    if section.comparison is None:
-        return ""
-    variants = _values(rows, "variant")
-    texts = [(variant, _counted(section.comparison, chosen_rows(rows, variant=variant))) for variant in variants]
-    return "\n\n".join(f"`{variant}`: {text}" if variant else text for variant, text in texts if text)
-
-
-def _counted(comparison: Callable[[Row], Comparison], rows: Sequence[Row]) -> str:
-    """Those on the paper's own data, and others."""
-    verdicts = [(comparison(row).equal_or_better, same_data(row)) for row in rows]
-    own = [better for better, same in verdicts if better is not None and same]
-    others = [better for better, same in verdicts if better is not None and not same]
-    texts = []
-    if own:
-        texts.append(f"{sum(own)} of the {len(own)} figures that have one in the paper are equal or better.")
-    if others:
-        texts.append(
-            f"On data that differ from the paper's, or may, {sum(others)} of {len(others)} are, which proves little."
-        )
-    return " ".join(texts)
-
-
-def same_data(row: Row) -> bool:
-    """Were the data the paper's own for certain, all of them? Otherwise the row says how they differ or may."""
-    return not row.get("note")
-
-
-# ---------------------------------------------------------------------------------------------- figures as text
-
-
-def with_sd(value: float | None, sd: float | None, digits: int) -> str:
-    """0.44 (0.01), or what is known of it."""
-    if value is None:
-        return ""
-    return f"{value:.{digits}f}" if sd is None else f"{value:.{digits}f} ({sd:.{digits}f})"
-
-
-def comparison_cells(row: Row, comparison: Comparison, digits: int) -> Cells:
-    """Paper, ours (bold where equal or better, ticked if on the paper's own data), difference, that in standard
-    deviations.
-    """
-    ours = with_sd(comparison.ours, comparison.ours_sd, digits)
-    difference, in_sd = comparison.difference, comparison.in_sd
-    return (
-        with_sd(comparison.paper, comparison.paper_sd, digits),
-        ours if not comparison.equal_or_better else f"**{ours}** ✓" if same_data(row) else f"**{ours}**",
-        "" if difference is None else f"{difference:+.{digits}f}",
-        "" if in_sd is None else f"{in_sd:+.1f}",
-    )
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _values(rows: Sequence[Row], column: str) -> list[object]:
+def distinct(rows: Sequence[Row], column: str) -> list[object]:
+    """Values of a column, in the order in which they appear."""
     return list(dict.fromkeys(row.get(column) for row in rows))
 
 
-# ---------------------------------------------------------------------------------------------- tables
-
-
-def _linear(rows: Sequence[Row]) -> list[str]:
-    """A table for each variant of the protocol and each data set."""
-    parts = []
-    for variant in _values(rows, "variant"):
-        for data in _values(chosen_rows(rows, variant=variant), "data"):
+def linear_tables(rows: Sequence[Row]) -> list[str]:
+    """What the variants are, then a table for each of them and each data set."""
+    parts = [describe_variants(rows)]
+    for variant in distinct(rows, "variant"):
+        for data in distinct(chosen_rows(rows, variant=variant), "data"):
             some = chosen_rows(rows, variant=variant, data=data)
-            heading = f"### {data}" + (f", {variant}" if variant else "")
-            notes = [str(note) for note in _values(some, "note") if note]
-            columns = ("method", "rank", "paper", "ours", "difference", "in sd", "splits")
-            lines = [
-                (
-                    _shown(row.get("method")),
-                    _shown(row.get("rank")),
-                    *comparison_cells(row, linear_comparison(row), 3),
-                    _shown(row.get("splits")),
-                )
-                for row in some
-            ]
-            parts.append("\n\n".join([heading, *(f"Data: {note}." for note in notes), markdown_table(columns, lines)]))
+            heading = f"## {data}" + (f", {variant}" if variant else "")
+            notes = [f"Data: {note}." for note in distinct(some, "note") if note]
+            parts.append("\n\n".join([heading, *notes, _linear_table(some)]))
     return parts
 
 
-def _variants(rows: Sequence[Row]) -> str:
+def _linear_table(rows: Sequence[Row]) -> str:
+    lines = [
+        (
+            shown(row.get("method")),
+            shown(row.get("rank")),
+            *comparison_cells(row, linear_comparison(row), 3),
+            shown(row.get("splits")),
+            reason(row, linear_comparison(row)),
+        )
+        for row in rows
+    ]
+    return markdown_table(("method", "rank r", *_COMPARED, "splits", "why it is far from the paper's"), lines)
+
+
+def describe_variants(rows: Sequence[Row]) -> str:
+    """What each variant of the linear tables is."""
     present = [variant for variant in VARIANTS if chosen_rows(rows, variant=variant)]
     return "\n".join(f"- `{variant}`: {VARIANTS[variant]}." for variant in present)
 
 
-def _deep(rows: Sequence[Row]) -> list[str]:
-    """A table for each data set: NLPD in full, RMSE and seconds beside it."""
+def deep_tables(rows: Sequence[Row]) -> list[str]:
+    """A table for each data set: NLPD in full, RMSE and seconds beside it; then what each method was given."""
     columns = (
         "method",
-        "NLPD: paper",
-        "ours",
-        "difference",
-        "in sd",
+        *(f"NLPD: {name}" if name == "paper" else name for name in _COMPARED),
         "RMSE: paper",
         "ours",
-        "seconds: paper, 32 cores",
-        "ours, wall",
-        "ours, CPU",
+        *_TIMES,
         "splits",
     )
     parts = []
-    for data in _values(rows, "data"):
+    for data in distinct(rows, "data"):
         some = chosen_rows(rows, data=data)
         lines = [
             (
-                _shown(row.get("method")),
+                method_and_variant(row),
                 *comparison_cells(row, metric_comparison(row, "nlpd"), 3),
                 *comparison_cells(row, metric_comparison(row, "rmse"), 3)[:2],
                 *_times(row),
-                _shown(row.get("splits")),
+                shown(row.get("splits")),
             )
             for row in some
         ]
-        notes = [f"Data: {note}." for note in _values(some, "note") if note]
-        parts.append("\n\n".join([f"### {data}", *notes, markdown_table(columns, lines)]))
-    return parts
+        notes = [f"Data: {note}." for note in distinct(some, "note") if note]
+        parts.append("\n\n".join([f"## {data}", *notes, markdown_table(columns, lines)]))
+    return [*parts, *_budgets(rows)]
+
+
+def method_and_variant(row: Row) -> str:
+    """DMGP (paper), or the method alone where there is one variant of it."""
+    variant = row.get("variant")
+    return shown(row.get("method")) + (f" ({variant})" if variant else "")
 
 
 def _times(row: Row) -> Cells:
@@ -175,42 +93,49 @@ def _times(row: Row) -> Cells:
     return paper, ours, with_sd(number(row, "cpu_seconds"), None, 0)
 
 
-def _budgets(rows: Sequence[Row]) -> str:
+def _budgets(rows: Sequence[Row]) -> list[str]:
     """What each method is given, in a column for each data set."""
     sizes = {str(row.get("data")): int(n) for row in rows if (n := number(row, "rows")) is not None}
     if not sizes:
-        return ""
+        return []
     words = [budgets(n) for n in sizes.values()]
     columns = ("trained", *(f"{data}, {n:,} rows" for data, n in sizes.items()))
     lines = [(methods, *(each[methods] for each in words)) for methods in words[0]]
-    return (
+    text = (
         "The paper ran all methods for 100 epochs of Adam in batches of 1,000 rows, on 32 cores. Here each has a "
         "budget for one thread. Wall seconds were measured while other programs ran, CPU seconds depend less on those; "
         "neither is set against the paper's, which are from another machine. The figure shows means over the splits "
-        "that all methods of a data set have, the tables means over all splits of each.\n\n"
-    ) + markdown_table(columns, lines)
+        "that all methods of a data set have, the tables means over all splits of each."
+    )
+    return [f"## How long each method was trained\n\n{text}\n\n{markdown_table(columns, lines)}"]
 
 
-def _sensitivity(rows: Sequence[Row]) -> list[str]:
-    columns = ("data", "method", "d", "rank", "paper", "ours", "difference", "in sd")
-    times = ("seconds: paper, 32 cores", "ours, wall", "ours, CPU", "splits")
+def sensitivity_tables(rows: Sequence[Row]) -> list[str]:
+    """A table for each data set and method."""
+    parts = []
+    for data in distinct(rows, "data"):
+        for method in distinct(chosen_rows(rows, data=data), "method"):
+            some = chosen_rows(rows, data=data, method=method)
+            lines = [
+                (
+                    *(shown(row.get(key)) for key in ("d", "rank")),
+                    *comparison_cells(row, metric_comparison(row, "nlpd"), 3),
+                    *_times(row),
+                    shown(row.get("splits")),
+                )
+                for row in some
+            ]
+            columns = ("embedding dimension d", "rank r", *_COMPARED, *_TIMES, "splits")
+            parts.append(f"## {data}, {method}\n\n{markdown_table(columns, lines)}")
+    return parts
+
+
+def electric_tables(rows: Sequence[Row]) -> list[str]:
+    """One table."""
+    columns = ("data", "method", "share of the rows", "rows", "NLPD", "RMSE", "wall seconds", "CPU seconds")
     lines = [
         (
-            *(_shown(row.get(key)) for key in ("data", "method", "d", "rank")),
-            *comparison_cells(row, metric_comparison(row, "nlpd"), 3),
-            *_times(row),
-            _shown(row.get("splits")),
-        )
-        for row in rows
-    ]
-    return [markdown_table((*columns, *times), lines)]
-
-
-def _electric(rows: Sequence[Row]) -> list[str]:
-    columns = ("data", "method", "share of the rows", "rows", "NLPD", "RMSE", "seconds: wall", "CPU")
-    lines = [
-        (
-            *(_shown(row.get(key)) for key in ("data", "method", "fraction", "rows")),
+            *(shown(row.get(key)) for key in ("data", "method", "fraction", "rows")),
             with_sd(number(row, "nlpd"), None, 3),
             with_sd(number(row, "rmse"), None, 3),
             with_sd(number(row, "seconds"), None, 0),
@@ -221,69 +146,31 @@ def _electric(rows: Sequence[Row]) -> list[str]:
     return [markdown_table(columns, lines)]
 
 
-def _figure1(rows: Sequence[Row]) -> list[str]:
-    """Rank against dimension at the largest N, first seed; all columns that the rows have."""
-    return [_all_columns(_largest_run(rows))]
-
-
-def _figure2(rows: Sequence[Row]) -> list[str]:
-    return [_all_columns(_largest_run(rows))]
-
-
-def _runs_shown(rows: Sequence[Row]) -> str:
-    """Which runs the table shows, and which the figure."""
-    run = _largest_run(rows)
-    n, seed = (_shown(run[0].get(key)) for key in ("N", "seed"))
-    seeds = ", ".join(_shown(seed) for seed in _values([row for row in rows if _shown(row.get("N")) == n], "seed"))
-    return (
+def run_tables(rows: Sequence[Row]) -> list[str]:
+    """Figures 1 and 2: the largest N, first seed; all columns that the rows have."""
+    run = largest_run(rows)
+    n, seed = (shown(run[0].get(key)) for key in ("N", "seed"))
+    seeds = ", ".join(shown(each) for each in distinct([row for row in rows if shown(row.get("N")) == n], "seed"))
+    said = (
         f"The table shows seed {seed} at N = {n}; the figure medians over the seeds that there are at this N ({seeds}; "
         "the Matern kernel may have fewer), with bars from the least to the largest."
     )
+    return [said, all_columns(run)]
 
 
-def _largest_run(rows: Sequence[Row]) -> list[Row]:
+def largest_run(rows: Sequence[Row]) -> list[Row]:
+    """Rows of the first seed at the largest N."""
     largest = max((number(row, "N") or 0.0 for row in rows), default=0.0)
     some = [row for row in rows if (number(row, "N") or 0.0) == largest]
     return [row for row in some if row.get("seed") == some[0].get("seed")]
 
 
-def _scores(rows: Sequence[Row]) -> list[str]:
+def score_tables(rows: Sequence[Row]) -> list[str]:
     """Rows that are scores; points and curves are in the figure."""
     scores = chosen_rows(rows, kind="scores")
-    return [_all_columns(scores, hidden=("kind",))] if scores else []
+    return [all_columns(scores, hidden=("kind",))] if scores else []
 
 
-def _all_columns(rows: Sequence[Row], hidden: Sequence[str] = ()) -> str:
-    """Every column that has a value in some row."""
-    columns = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in hidden]
-    columns = [key for key in columns if any(row.get(key) is not None for row in rows)]
-    return markdown_table(columns, [[_shown(row.get(key)) for key in columns] for row in rows])
-
-
-def _draws(rows: Sequence[Row]) -> str:
-    """Over how many draws of frequencies the Fourier GP was looked at."""
-    errors = [error for row in chosen_rows(rows, kind="draw") if (error := number(row, "rmse")) is not None]
-    if not errors:
-        return ""
-    spread = f"{min(errors):.3f} to {max(errors):.3f}, mean {mean(errors):.3f}"
-    return (
-        f"Figure and table show one draw of the Fourier GP's frequencies; over {len(errors)} draws for the same points "
-        f"its rmse is {spread}."
-    )
-
-
-def _nlpd(row: Row) -> Comparison:
-    return metric_comparison(row, "nlpd")
-
-
-SECTIONS = (
-    Section("figure1", "Figure 1: rank against dimension", _figure1, note=_runs_shown),
-    Section("figure2", "Figure 2: divergence against rank", _figure2),
-    Section("table-nlpd", "Linear models: NLPD", _linear, linear_comparison, _variants),
-    Section("table-rmse", "Linear models: RMSE", _linear, linear_comparison, _variants),
-    Section("curves", "A curve from 25 points", _scores, note=_draws),
-    Section("ranks", "The curve at growing rank", _scores),
-    Section("table-deep", "Deep models", _deep, _nlpd, _budgets),
-    Section("sensitivity", "Deep models over embedding dimension and rank", _sensitivity, _nlpd),
-    Section("electric", "Fewer training points", _electric),
-)
+def whole_table(rows: Sequence[Row]) -> list[str]:
+    """All rows and columns."""
+    return [all_columns(rows)]

@@ -28,12 +28,13 @@ from certgp.errors import InvalidInputError
 from certgp.features import FeatureMap
 from certgp.gp import LowRankModel, LowRankProcess, Statistics, evidence_gradient, feature_cotangent, noise_scale
 from certgp.gp.calibration import gaussian_nlpd
+from certgp.gp.evidence import EvidenceGradient
 from certgp.gp.profile import NOISE_RATIO_BOUNDS
+from certgp.training.mini_batch.descent import Descent, Running
 from certgp.training.mini_batch.embedding import fit_head, head_model, raw_outputs
 from certgp.training.mini_batch.steps import MinibatchTask, TrainedModule
 from certgp.transforms import Network
 
-STATISTICS = ("running", "batch")
 _START_ITERATIONS = 12
 _START_ROWS = 20_000
 _POLISH_ITERATIONS = 15
@@ -84,14 +85,14 @@ class JointModel(TrainedModule):
 class RunningStatistics:
     """Statistics of all rows as a sum over chunks of which each can be replaced.
 
-    Where the contributions of all chunks together would be large, they are not kept: the total then stays as the last
-    refresh left it, and the steps' gradients are unbiased for it.
+    Where ``follows`` is False, or the contributions of all chunks together would be large, they are not kept: the total
+    then stays as the last refresh left it, and the steps' gradients are unbiased for it.
     """
 
-    def __init__(self, chunks: Sequence[Statistics]) -> None:
+    def __init__(self, chunks: Sequence[Statistics], follows: bool = True) -> None:
         rank = chunks[0].rank
         self.total = sum(chunks[1:], chunks[0])
-        keep = 8 * len(chunks) * rank * (rank + 1) <= _CONTRIBUTION_BYTES
+        keep = follows and 8 * len(chunks) * rank * (rank + 1) <= _CONTRIBUTION_BYTES
         self._chunks: list[Statistics] | None = list(chunks) if keep else None
 
     def replace(self, index: int, new: Statistics) -> Statistics:
@@ -104,11 +105,7 @@ class RunningStatistics:
 
 
 class EvidenceTask(MinibatchTask):
-    """Minimise the negative log evidence (or ELBO) of a network and its GP.
-
-    ``statistics="running"`` is the method above. ``"batch"`` takes each batch for the whole data set, which is cheaper
-    by the refresh but biased; the released code of the paper does so.
-    """
+    """Minimise the negative log evidence (or ELBO) of a network and its GP, by the method above or another descent."""
 
     module: JointModel
 
@@ -120,14 +117,16 @@ class EvidenceTask(MinibatchTask):
         *,
         objective: str,
         variance: str,
-        statistics: str = "running",
+        descent: Descent | None = None,
     ) -> None:
         self.module = module
         self.rows, self.validation = rows, validation
-        self.objective, self.variance, self.statistics = objective, variance, statistics
+        self.objective, self.variance = objective, variance
+        self.descent = Running() if descent is None else descent
         self.n_rows, self.rank = rows.n_rows, module.model.rank
         self._chunks: Sequence[NDArray[np.int64]] = ()
-        self._running: RunningStatistics | None = None
+        self._embedded: RowSource = rows  # from the first refresh on, rows as the kernel sees them
+        self._statistics: RunningStatistics | None = None
         bounds = module.features.parameter_bounds()
         self._bounded = [(p, bounds[name]) for name, p in module.features.named_parameters() if name in bounds]
 
@@ -148,41 +147,12 @@ class EvidenceTask(MinibatchTask):
         self.module.choose_indices()
         self.module.set_variances(best.signal_variance, best.noise_variance)
 
-    def refresh(self, chunks: Sequence[NDArray[np.int64]]) -> None:
-        self._chunks = [np.sort(chunk) for chunk in chunks]
-        self.module.choose_indices()
-        if self.statistics == "batch":
-            return
-        raw = raw_outputs(self.module.network, self.rows)
-        Z = self.module.network.measure(raw.X)
-        with torch.no_grad():
-            parts = [
-                self._statistics(self.module.features.basis(Z[c]), raw.y[c])
-                for c in map(torch.from_numpy, self._chunks)
-            ]
-        self._running = RunningStatistics(parts)
-
-    def step(self, index: int) -> float:
-        chunk = self.rows.take(self._chunks[index])
-        phi = self.module.model.basis(chunk.X)
-        own = self._statistics(phi.detach(), chunk.y)
-        stats = own if self._running is None else self._running.replace(index, own)
-        signal, noise = self.module.variances
-        g = evidence_gradient(stats, signal, noise, self.objective)
-        # per row of all data: the chunk stands for n / n_chunk chunks like it
-        cotangent = feature_cotangent(phi.detach(), chunk.y, g.by_gram, g.by_projection) / own.n
-        torch.autograd.backward(phi, cotangent)
-        self.module.log_signal_variance.grad = _scalar(g.by_log_signal / stats.n)
-        self.module.log_noise_variance.grad = _scalar(g.by_log_noise / stats.n)
-        return g.value / stats.n
-
     @torch.no_grad()
     def constrain(self) -> None:
         for parameter, bound in self._bounded:
             parameter.clamp_(*bound)
-        low, high = map(math.log, NOISE_RATIO_BOUNDS)
-        signal = self.module.log_signal_variance
-        self.module.log_noise_variance.clamp_(signal + low, signal + high)
+        signal, noise = self.module.log_signal_variance, self.module.log_noise_variance
+        self.descent.bound_noise_ratio(signal, noise, *map(math.log, NOISE_RATIO_BOUNDS))
 
     def validate(self, module: TrainedModule) -> float | None:
         """NLPD of the held-out rows with the noise scaled to suit them."""
@@ -195,8 +165,55 @@ class EvidenceTask(MinibatchTask):
         held_out = raw_outputs(module.network, self.validation)
         return calibrated_nlpd(process, Chunk(module.network.standardise(held_out.X).double(), held_out.y.double()))[0]
 
-    def _statistics(self, phi: Tensor, y: Tensor) -> Statistics:
-        return Statistics.of(phi.double(), y)  # sums of float32 products would drown the small eigenvalues of A
+    def refresh(self, chunks: Sequence[NDArray[np.int64]]) -> None:
+        self._chunks = [np.sort(chunk) for chunk in chunks]
+        self.module.choose_indices()
+        raw = raw_outputs(self.module.network, self.rows)
+        self._embedded = ChunkSource(Chunk(self.module.network.measure(raw.X), raw.y))
+        self._statistics = None
+
+    @torch.no_grad()
+    def statistics(self) -> RunningStatistics:
+        """Of all rows, as the steps since the last refresh have left them."""
+        if self._statistics is None:
+            embedded = map(self._embedded.take, self._chunks)
+            parts = [_statistics(self.module.features.basis(chunk.X), chunk.y) for chunk in embedded]
+            self._statistics = RunningStatistics(parts, self.descent.follows)
+        return self._statistics
+
+    def step(self, index: int) -> float:
+        chunk = self.rows.take(self._chunks[index])
+        phi = self.module.model.basis(chunk.X)
+        own = _statistics(phi.detach(), chunk.y)
+        stats = self.statistics().replace(index, own)
+        g = evidence_gradient(stats, *self.module.variances, self.objective)
+        _pull_back(phi, chunk.y, g, own.n)  # the chunk stands for n / n_chunk chunks like it
+        self._pull_variances(g)
+        if not self.descent.moves_head:
+            for parameter in self.head_parameters():
+                parameter.grad = None
+        return g.value / stats.n
+
+    def step_of_head(self) -> None:
+        stats = self.statistics().total
+        g = evidence_gradient(stats, *self.module.variances, self.objective)
+        for chunk in map(self._embedded.take, self._chunks):
+            _pull_back(self.module.features.basis(chunk.X), chunk.y, g, stats.n)
+        self._pull_variances(g)
+        self._statistics = None  # those of the head as it will be
+
+    def _pull_variances(self, g: EvidenceGradient) -> None:
+        self.module.log_signal_variance.grad = _scalar(g.by_log_signal / self.n_rows)
+        self.module.log_noise_variance.grad = _scalar(g.by_log_noise / self.n_rows)
+
+
+def _pull_back(phi: Tensor, y: Tensor, g: EvidenceGradient, count: int) -> None:
+    """Add < dL/dPhi, dPhi > / count of some rows' features (n, r) to the gradients of all they depend on."""
+    torch.autograd.backward(phi, feature_cotangent(phi.detach(), y, g.by_gram, g.by_projection) / count)
+
+
+def _statistics(phi: Tensor, y: Tensor) -> Statistics:
+    return Statistics.of(phi.double(), y)  # sums of float32 products would drown the small eigenvalues of A
 
 
 def _scalar(value: float) -> Tensor:
@@ -229,9 +246,10 @@ def finish(
     objective: str,
     variance: str,
     calibrate: bool,
+    polish: bool = True,
 ) -> LowRankProcess:
     """The trained model as a process: head polished on the rows it learned from, noise calibrated on those it did not,
-    and conditioned on all of them.
+    and conditioned on all of them. ``polish=False`` leaves the head as the steps have.
 
     Held-out rows chose the epoch, so they look better than new rows will: they may raise the noise, not lower it.
     """
@@ -239,18 +257,22 @@ def finish(
     raw = raw_outputs(network, source)
     picked = torch.from_numpy(train)
     learned = Chunk(network.measure(raw.X[picked]).double(), raw.y[picked].double())
-    spread = torch.from_numpy(np.linspace(0, len(train) - 1, min(len(train), _POLISH_ROWS)).astype(np.int64))
-    fit_head(features, Chunk(learned.X[spread], learned.y[spread]), objective, _POLISH_ITERATIONS)
+    if polish:
+        spread = torch.from_numpy(np.linspace(0, len(train) - 1, min(len(train), _POLISH_ROWS)).astype(np.int64))
+        fit_head(features, Chunk(learned.X[spread], learned.y[spread]), objective, _POLISH_ITERATIONS)
     module.choose_indices()
-    best = fit_head(features, learned, objective, 0)
+    variances = module.variances
+    if polish:
+        best = fit_head(features, learned, objective, 0)
+        variances = best.signal_variance, best.noise_variance
     everything = Chunk(network.standardise(raw.X).double(), raw.y.double())
     scale = 1.0
     if calibrate and len(held_out):
         rest = torch.from_numpy(held_out)
-        process = condition_head(features, learned, best.signal_variance, best.noise_variance, variance)
+        process = condition_head(features, learned, *variances, variance)
         scale = max(1.0, calibrated_nlpd(process, Chunk(everything.X[rest], everything.y[rest]))[1])
-    head = condition_head(features, everything, best.signal_variance, best.noise_variance, variance)
+    head = condition_head(features, everything, *variances, variance)
     model = module.model.requires_grad_(False)
-    fitted = LowRankProcess(model, head.statistics, best.signal_variance, best.noise_variance, variance)
+    fitted = LowRankProcess(model, head.statistics, *variances, variance)
     fitted.noise_scale = scale
     return fitted

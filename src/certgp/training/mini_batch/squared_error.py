@@ -61,6 +61,9 @@ class SquaredErrorTask(MinibatchTask):
         loss.backward()
         return float(loss.detach())
 
+    def step_of_head(self) -> None:
+        """There is no head."""
+
     def constrain(self) -> None:
         """No parameter has bounds."""
 

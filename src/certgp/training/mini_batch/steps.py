@@ -22,7 +22,6 @@ from certgp.training.history import Callback, History, Iteration, OptimisationRe
 
 _WARM_UP = 0.1  # of all steps
 _FINAL_RATE = 0.01  # of the learning rate, at the end of the cosine
-_BETAS = (0.9, 0.99)
 _MEAN_RATE = 0.5  # of the learning rate over a cosine, in which the weight decay is expressed
 # an epoch on few rows has smaller batches, and passes over them several times, rather than fewer steps
 _FEWEST_BATCHES, _SMALLEST_BATCH, _FEWEST_STEPS = 10, 32, 50
@@ -42,10 +41,17 @@ class MinibatchSettings:
     validate_every: int = 2  # epochs
     patience: int | None = None  # validations without a better one before the run stops; None runs all epochs
     constant_rate: bool = False  # instead of warm-up and cosine
+    one_pass: bool = False  # an epoch is one pass in batches of the given size, however few rows there are
+    head_steps: int = 0  # steps of the head on all rows after each refresh; 0: with every step of the network
+    betas: tuple[float, float] = (0.9, 0.99)  # of Adam
 
     def rows_per_step(self, n: int) -> int:
         """The batch size for n rows: ``batch_size``, or less where an epoch would have too few steps."""
-        return min(self.batch_size, max(_SMALLEST_BATCH, n // _FEWEST_BATCHES))
+        return min(self.batch_size, n if self.one_pass else max(_SMALLEST_BATCH, n // _FEWEST_BATCHES))
+
+    def passes(self, batches: int) -> int:
+        """How often an epoch goes through all of its batches."""
+        return 1 if self.one_pass else math.ceil(_FEWEST_STEPS / batches)
 
 
 class TrainedModule(nn.Module):
@@ -86,6 +92,10 @@ class MinibatchTask(ABC):
     @abstractmethod
     def step(self, index: int) -> float:
         """Leave the gradient of the objective per row in the parameters' ``grad``, as seen from one chunk."""
+
+    @abstractmethod
+    def step_of_head(self) -> None:
+        """Leave the gradient by all rows of the head's parameters in their ``grad``, with the network held."""
 
     @abstractmethod
     def constrain(self) -> None:
@@ -138,7 +148,7 @@ class _Run:
     ) -> None:
         self.task, self.settings, self.seed, self.started, self.offset = task, settings, seed, started, offset
         self.batches = math.ceil(task.n_rows / settings.rows_per_step(task.n_rows))
-        self.passes = math.ceil(_FEWEST_STEPS / self.batches)
+        self.passes = settings.passes(self.batches)
         self.total_steps = self.batches * self.passes * settings.epochs
         self.optimiser = _optimiser(task, settings, self.total_steps)
         self.rates = [group["lr"] for group in self.optimiser.param_groups]
@@ -171,6 +181,11 @@ class _Run:
         task, value = self.task, math.nan
         if self.epoch % self.settings.refresh_every == 0:
             task.refresh(np.array_split(rng.permutation(task.n_rows), self.batches))
+            for _ in range(self.settings.head_steps):
+                self.optimiser.zero_grad(set_to_none=True)
+                task.step_of_head()
+                self.optimiser.step()  # parameters without a gradient stay
+                task.constrain()
             task.module.train()
         with one_thread_below(self.settings.batch_size):
             for index in np.concatenate([rng.permutation(self.batches) for _ in range(self.passes)]):
@@ -306,7 +321,7 @@ def _optimiser(task: MinibatchTask, settings: MinibatchSettings, steps: int) -> 
         {"params": [p for p in network if p.ndim <= 1], "lr": rate, "weight_decay": 0.0},
         {"params": task.head_parameters(), "lr": settings.head_learning_rate, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW([group for group in groups if group["params"]], betas=_BETAS, fused=True)
+    return torch.optim.AdamW([group for group in groups if group["params"]], betas=settings.betas, fused=True)
 
 
 class _MovingAverage:

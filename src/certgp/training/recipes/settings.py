@@ -21,7 +21,7 @@ from certgp.training.history import Callback, Iteration
 
 AUTOMATIC: Literal["auto"] = "auto"
 OBJECTIVES = ("marginal", "elbo")
-VARIANCES = ("dtc", "lowrank")
+VARIANCES = ("dtc", "lowrank", "paper")
 DTYPES = {"float64": torch.float64, "float32": torch.float32, "mixed": torch.float64}  # of passes over all rows
 _DEFAULT_NOISE_RATIO = 0.1
 

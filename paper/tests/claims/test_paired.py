@@ -1,0 +1,72 @@
+"""Verdicts that the data support: t quantiles, several comparisons, too few runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from certgp_paper.claims import FAILS, HOLDS, UNDECIDED
+from certgp_paper.claims.paired import (
+    SPLIT_OVERLAP,
+    Difference,
+    all_lower,
+    is_significant,
+    judge_all_lower,
+    paired_difference,
+)
+
+
+def test_p_values_are_those_of_the_paired_t_test():
+    rng = np.random.default_rng(0)
+    first, second = rng.standard_normal((2, 7))
+    found = paired_difference(first, second)
+    assert found.p_value == pytest.approx(stats.ttest_rel(first, second).pvalue)
+    wider = paired_difference(first, second, SPLIT_OVERLAP)  # Nadeau and Bengio
+    assert wider.standard_error == pytest.approx(found.standard_error * np.sqrt(1.0 + 7 / 9))
+    assert wider.p_value > found.p_value
+
+
+def test_one_standard_error_decides_nothing():
+    """What was a verdict before: lower by 1.5 standard errors."""
+    assert all_lower([Difference(-0.015, 0.01, 5)]) == UNDECIDED
+    assert all_lower([Difference(-0.03, 0.01, 5)]) == HOLDS  # beyond 2.776, the quantile of t with 4 degrees
+    assert all_lower([Difference(-0.027, 0.01, 5)]) == UNDECIDED
+    assert all_lower([Difference(0.03, 0.01, 5)]) == FAILS
+
+
+def test_fewer_than_five_runs_are_undecided_however_clear():
+    for count in range(1, 5):
+        assert all_lower([paired_difference([0.0] * count, [1.0] * count)]) == UNDECIDED
+    assert all_lower([paired_difference([0.0] * 5, [1.0] * 5)]) == HOLDS
+    assert all_lower([paired_difference([1.0] * 5, [0.0] * 5)]) == FAILS
+    assert all_lower([paired_difference([1.0] * 5, [1.0] * 5)]) == UNDECIDED
+
+
+def test_holm_against_a_table():
+    """[Holm 1979] with m = 4 at 5 %: limits .0125, .0167, .025, .05 in the order of the p-values."""
+    assert is_significant([0.01, 0.04, 0.03, 0.005]) == [True, False, False, True]
+    assert is_significant([0.04, 0.01, 0.02, 0.012]) == [True, True, True, True]
+    assert is_significant([0.013, 0.013, 0.013, 0.013]) == [False] * 4
+    assert is_significant([]) == []
+
+
+def test_a_claim_of_many_comparisons_needs_clearer_ones():
+    alone, together = Difference(-0.03, 0.01, 5), [Difference(-0.03, 0.01, 5)] * 4
+    assert all_lower([alone]) == HOLDS
+    assert all_lower(together) == UNDECIDED
+    mixed = [Difference(-0.2, 0.01, 5), Difference(0.2, 0.01, 5), Difference(-0.2, 0.01, 2), Difference(0.0, 0.01, 5)]
+    finding = judge_all_lower(mixed, "numbers")
+    assert finding.verdict == FAILS
+    counts = "1 of 4 comparisons lower, 1 higher, 1 with fewer than 5 runs, 1 within the noise"
+    assert finding.evidence == f"numbers; {counts}"
+
+
+def test_wrong_verdicts_are_rarer_than_the_level():
+    """Two equal methods, six comparisons of five runs each: 5 % wrong verdicts at most."""
+    rng = np.random.default_rng(1)
+    wrong = 0
+    for _ in range(400):
+        differences = [paired_difference(*rng.standard_normal((2, 5))) for _ in range(6)]
+        wrong += any(is_significant([difference.p_value for difference in differences]))
+    assert wrong / 400 <= 0.08  # three standard errors above 5 %

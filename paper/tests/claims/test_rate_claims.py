@@ -1,0 +1,73 @@
+"""Claims about ranks need five point sets and count no empty promises; the one on rates goes by the exponent of N."""
+
+from __future__ import annotations
+
+import pytest
+
+import made_up_rows as made_up
+from certgp_paper.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED
+from certgp_paper.claims.rates import CLAIMS
+from made_up_rows import results
+
+
+def judge(start, **changed):
+    (claim,) = [claim for claim in CLAIMS if claim.statement.startswith(start)]
+    return claim.judge(results(**changed))
+
+
+def test_fewer_than_five_point_sets_decide_nothing():
+    few = [row for row in made_up.figure1() if row.get("seed", 0) < 4]
+    found = judge("Mercer approximations need", figure1=few)
+    assert found.verdict == UNDECIDED
+    assert "fewer than 5 point sets; N = 500: lower in 4 of 4 runs" in found.evidence
+    few = [row for row in made_up.figure2() if row["seed"] < 4]
+    assert judge("At equal rank, truncation", figure2=few).verdict == UNDECIDED
+
+
+def test_a_larger_n_with_few_point_sets_is_named_and_not_judged():
+    larger = [row | {"N": 900} for row in made_up.figure1(fourier=2) if row.get("seed") == 0]
+    found = judge("Mercer approximations need", figure1=larger + made_up.figure1())
+    assert found.verdict == HOLDS
+    assert "N = 900: lower in 0 of 1 runs, equal in 1" in found.evidence
+
+
+def test_ranks_are_judged_by_the_mean_of_their_ratio_and_in_every_dimension():
+    rows = [row for row in made_up.figure1() if row["method"] in ("mercer", "fourier") and row["kernel"] == "gaussian"]
+    equal = [row | {"rank": 2, "D": 2} for row in rows]
+    assert judge("Mercer approximations need", figure1=rows + equal).verdict == HOLDS
+    worse = [row | {"rank": 3 if row["method"] == "mercer" else 2, "D": 2} for row in rows]
+    assert judge("Mercer approximations need", figure1=rows + worse).verdict == UNDECIDED
+    assert judge("Mercer approximations need", figure1=equal).verdict == UNDECIDED
+    noisy = [row | ({"rank": (1, 9, 1, 9, 2)[row["seed"]]} if row["method"] == "fourier" else {}) for row in rows]
+    assert judge("Mercer approximations need", figure1=noisy).verdict == UNDECIDED
+
+
+def test_one_rank_that_is_worse_fails_on_any_number_of_point_sets():
+    rows = [row | ({"kl": 0.5} if row["method"] == "mercer" and row["seed"] == 3 else {}) for row in made_up.figure2()]
+    assert judge("At equal rank, random features", figure2=rows).verdict == FAILS
+
+
+def test_empty_promises_are_not_counted():
+    """500 features for 500 rows say nothing, and the literal theorem is about other frequencies."""
+    vacuous = [row | {"a_priori_sharp": 500, "trace_paper": 12} if "rank" in row else row for row in made_up.figure1()]
+    other = [row | ({"a_priori_paper": 1} if row["method"] == "fourier" else {}) for row in vacuous]
+    found = judge("The rank that a theorem", figure1=[row for row in other if row.get("rank") != 100])
+    assert found.verdict == HOLDS
+    assert "15 of 15 promised ranks" in found.evidence
+    assert (
+        "not counted: 15 promises of N features or more, which say nothing, and 5 about another law" in found.evidence
+    )
+
+
+@pytest.mark.parametrize(
+    ("ours", "burt", "verdict"), [((4, 8), (5, 20), HOLDS), ((4, 16), (5, 20), FAILS), ((4, 8), (9, 90), FAILS)]
+)
+def test_the_comparison_with_burt_is_by_ratio_and_by_exponent(ours, burt, verdict):
+    rows = [row for row in made_up.figure1() if row["method"] != "rates"] + made_up.rates(ours, burt)
+    found = judge("Theorem 3's ranks are like", figure1=rows)
+    assert found.verdict == verdict
+    if burt == (5, 20):
+        assert "Gaussian, D = 1, N = 1,600: rank 4 against 5" in found.evidence
+        assert "against N^0.50" in found.evidence
+    only = [row for row in made_up.figure1() if row["method"] != "rates"]
+    assert judge("Theorem 3's ranks are like", figure1=only).verdict == NOT_RUN
