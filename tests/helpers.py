@@ -14,6 +14,9 @@ from certgp.data import RowSource
 from certgp.engines import LocalEngine
 from certgp.features import FeatureMap, MercerMap
 from certgp.gp import LowRankModel, Statistics
+from certgp.gp.local import LocalProcess
+from certgp.gp.neighbours import earlier_neighbours
+from certgp.guarantees import gaussian_kl
 from certgp.kernels import (
     Gaussian,
     Kernel,
@@ -198,3 +201,17 @@ def objective_value(model: LowRankModel, source: RowSource, objective: str) -> f
     """What an optimiser sees at the model's present parameters, per row."""
     target = LowRankObjective(model, source, LocalEngine(), objective)
     return target.evaluate(target.start())[0]
+
+
+def local_divergence(process: LocalProcess) -> float:
+    """KL(exact || local) on the training rows, in their order, by dense linear algebra."""
+    X, n = process.inputs.numpy(), process.n_rows
+    S = dense_kernel(process.kernel, X, X) + process.noise_variance * np.eye(n)
+    sets = earlier_neighbours(process.index.points, process.train_neighbours)
+    U, d = np.eye(n), np.empty(n)
+    for i in range(n):
+        near = sets[i][sets[i] >= 0]
+        v = np.linalg.solve(S[np.ix_(near, near)], S[near, i]) if len(near) else np.empty(0)
+        U[i, near], d[i] = -v, S[i, i] - v @ S[near, i]
+    half = np.linalg.solve(U, np.diag(np.sqrt(d)))
+    return gaussian_kl(S, half @ half.T)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -183,3 +185,13 @@ def test_behind_a_linear_map_the_sentence_says_so() -> None:
     found = g.certify_local(process, standardiser, None, None, np.random.default_rng(0))
     assert "the outputs g(x) of its projection" in found.sentence()
     assert any("it is a GP on g(x)" in text for text in found.assumptions)
+
+
+def test_a_far_local_gp_is_told_to_have_more_neighbours() -> None:
+    found = g.certify_local(
+        small_process(Gaussian(3.0, 50.0)), Standardiser(np.zeros(2), np.ones(2), 0.0, 1.0, np.zeros(2, dtype=bool)),
+        None, None, np.random.default_rng(0),
+    )  # fmt: skip
+    far = replace(found, kl=g.Interval(150.0, 200.0))
+    assert far.sentence().endswith("Raise train_neighbours.")
+    assert "Raise train_neighbours" in replace(found, kl=g.Interval(0.0, 200.0)).sentence()

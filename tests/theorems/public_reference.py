@@ -20,10 +20,8 @@ from small_problems import INPUT_LAWS, Statement
 
 import certgp
 from certgp.errors import CertgpWarning, NotCertifiableError
-from certgp.gp.local import LocalProcess
-from certgp.gp.neighbours import earlier_neighbours
 from certgp.guarantees import Certificate
-from helpers import dense_kernel
+from helpers import dense_kernel, local_divergence
 
 Array = np.ndarray
 Build = Callable[[int, dict[str, Any]], Any]
@@ -132,20 +130,6 @@ def dense_divergences(problem: FittedProblem) -> tuple[float, float]:
     eye = s2 * np.eye(len(rows))
     S1, S2 = dense_kernel(kernel, rows, rows) + eye, phi @ phi.T + eye
     return certgp.guarantees.gaussian_kl(S1, S2), certgp.guarantees.gaussian_kl(S2, S1)
-
-
-def local_divergence(process: LocalProcess) -> float:
-    """KL(exact || local) on the training rows, in their order, by dense linear algebra."""
-    X, n = process.inputs.numpy(), process.n_rows
-    S = dense_kernel(process.kernel, X, X) + process.noise_variance * np.eye(n)
-    sets = earlier_neighbours(process.index.points, process.train_neighbours)
-    U, d = np.eye(n), np.empty(n)
-    for i in range(n):
-        near = sets[i][sets[i] >= 0]
-        v = np.linalg.solve(S[np.ix_(near, near)], S[near, i]) if len(near) else np.empty(0)
-        U[i, near], d[i] = -v, S[i, i] - v @ S[near, i]
-    half = np.linalg.solve(U, np.diag(np.sqrt(d)))
-    return certgp.guarantees.gaussian_kl(S, half @ half.T)
 
 
 def main() -> int:

@@ -79,6 +79,10 @@ class Certificate:
         """Is it proven that the divergence is large, to a factor of two?"""
         return self.kl.upper > self.n_rows and self.kl.lower > 0.5 * self.kl.upper
 
+    @property
+    def _remedy(self) -> str:
+        return "Raise train_neighbours." if self.theorem.startswith("V") else "Raise the rank."
+
     def sentence(self) -> str:
         """The certificate in words. Only the divergence may be known with a probability: bounds on rows are certain."""
         where = "" if self.kernel_inputs is None else f" on {self.kernel_inputs}"
@@ -91,13 +95,13 @@ class Certificate:
         if self.vacuous:
             return (
                 f"The bound is vacuous: it does not show that this model is close to the exact GP{where}. "
-                "Raise the rank."
+                f"{self._remedy}"
             )
         likely = "" if self.confidence == 1.0 else f", with probability at least {self.confidence:g}"
         if self._far:
             return (
                 f"This model is far from the exact GP{where}: they differ by {self.kl.lower / self.n_rows:.3g} to "
-                f"{self.kl.upper / self.n_rows:.3g} nats per training row{likely}. Raise the rank."
+                f"{self.kl.upper / self.n_rows:.3g} nats per training row{likely}. {self._remedy}"
             )
         most = f"{self.kl.upper / self.n_rows:.3g} nats per training row{likely}."
         return f"The exact GP{where} and this model differ by at most {most}"

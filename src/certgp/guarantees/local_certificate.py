@@ -199,7 +199,8 @@ def bracket_probes(
     found = bracket.divergence(krylov.spectra())
     certain = divergence_below(problem.own, larger)
     weights = krylov.solution(count) if solves else np.zeros(larger.n_rows)
-    kl = Interval(max(found.lower, certain), max(found.upper, certain))
+    most = 0.5 * float(np.log(problem.own.highest / problem.process.noise_variance).sum())  # d_i* >= s2
+    kl = Interval(max(found.lower, certain), max(min(found.upper, most * (1.0 + 1e-9)), certain))
     return kl, judge_weights(covariance, problem.targets, weights), krylov.steps
 
 

@@ -33,13 +33,14 @@ _MOST_ROUNDING = 0.1  # of a covariance, in units of the noise
 @dataclass(frozen=True, eq=False)
 class LocalFactor:
     """Conditionals of N rows given sets of earlier ones. The floats v_i and d_i are exact numbers here: W is what they
-    make, and ``rounding`` says how far d_i may be from the exact variance given the set, and from u_i'S u_i.
+    make; ``rounding`` says how far d_i may be from the exact variance given the set, ``form_rounding`` from u_i'S u_i.
     """
 
     sets: Indices  # (N, m), -1 for no row
     weights: Array  # v (N, m)
     variances: Array  # d (N,), noise included
     rounding: Array  # (N,)
+    form_rounding: Array  # (N,)
     noise_variance: float
 
     @property
@@ -112,11 +113,13 @@ def local_factor(kernel: Kernel, inputs: Tensor, noise_variance: float, sets: In
         variances[part] = found.variance + noise_variance
         weights[part] = np.where(sets[part] >= 0, found.weights, 0.0)
     rounding = conditional_rounding(kernel, inputs, noise_variance, (sets >= 0).sum(1), np.square(weights).sum(1))
-    return LocalFactor(sets, weights, variances, rounding, noise_variance)
+    return LocalFactor(sets, weights, variances, *rounding, noise_variance)
 
 
-def conditional_rounding(kernel: Kernel, rows: Tensor, noise: float, counts: Indices, squares: Array) -> Array:
-    r"""How far a computed variance given n = ``counts`` rows may be from the exact one, or from u'C u of the computed
+def conditional_rounding(
+    kernel: Kernel, rows: Tensor, noise: float, counts: Indices, squares: Array
+) -> tuple[Array, Array]:
+    r"""How far a computed variance given n = ``counts`` rows may be from the exact one, and from u'C u of the computed
     u = (-v, 1), |v|^2 = ``squares``.
 
     Rounding of the entries and of the factorisation amounts to C + E, |E| <= e, and d = min u'C u: so d moves by at
@@ -129,8 +132,8 @@ def conditional_rounding(kernel: Kernel, rows: Tensor, noise: float, counts: Ind
             f"rounding of the covariance of {int(counts.max())} rows, {e.max():.2g}, is not small against the noise "
             f"variance {noise:.2g}; raise noise_variance, or bring the inputs to fewer length-scales"
         )
-    moved: Array = 2.0 * e * (1.0 + squares) * (1.0 + (counts + 1.0) * size * e / noise**2)
-    return moved
+    moved: Array = 2.0 * e * (1.0 + squares)
+    return moved, moved * (1.0 + (counts + 1.0) * size * e / noise**2)
 
 
 def entry_rounding(kernel: Kernel, rows: Tensor) -> float:

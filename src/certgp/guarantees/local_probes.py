@@ -115,7 +115,7 @@ class ProbeBracket:
             return Interval(0.0, math.inf)
         trace = self._trace(spectra)
         # kernel values are rounded: (1 - e) A <= A~ <= (1 + e) A; and diag(A) is 1 up to the rounding of d_i
-        slack = float((self._factor.rounding / self._factor.variances).sum()) + 8.0 * n * UNIT_ROUNDOFF
+        slack = float((self._factor.form_rounding / self._factor.variances).sum()) + 8.0 * n * UNIT_ROUNDOFF
         slack = slack * (1.0 + e) + n * (e - math.log1p(-e))
         slack += 4.0 * n * UNIT_ROUNDOFF * float(np.abs(np.log(self._factor.variances)).sum())
         lower = 0.5 * (self._known.lower + trace.lower - slack)
