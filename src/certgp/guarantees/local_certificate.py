@@ -108,18 +108,6 @@ def certify_local(
     return replace(certificate, notes=(*certificate.notes, text))
 
 
-def check_local_rows(process: LocalProcess, X: Tensor, y: Tensor, refusal: str) -> None:
-    """Refuse rows that are not those of the process, in whichever order."""
-    given, held = _sorted_rows(X, y), _sorted_rows(process.X, process.y)
-    if given.shape != held.shape or not np.allclose(given, held):
-        raise NotCertifiableError(refusal)
-
-
-def _sorted_rows(X: Tensor, y: Tensor) -> Array:
-    rows = torch.cat([X.double(), y.double()[:, None]], 1).numpy()
-    return np.asarray(rows[np.lexsort(rows.T)])
-
-
 def _certificate(problem: LocalProblem, kl: Interval, dual: DualWeights, theorem: str) -> Certificate:
     own, n = problem.own.log_determinant(), problem.process.n_rows
     log_det = Interval(own.lower - 2.0 * kl.upper, own.upper - 2.0 * kl.lower)
