@@ -27,6 +27,7 @@ MODEL_COLOURS = {
     "sparse": GREEN,
     "fourier": SKY,
     "auto": BLACK,
+    "local": "#B8860B",
     "deep-mercer": "#8C6BB1",
     "deep-fourier": "#525252",
 }
@@ -35,9 +36,11 @@ PEER_COLOURS = {
     "gpytorch-sgpr": ORANGE,
     "gpytorch-svgp": PURPLE,
     "gpytorch-svgp-natural": GREY,
+    "gpboost-vecchia": "#A0522D",
+    "gpboost-vif": "#CD853F",
     "sklearn-nystroem": GREY,
 }
-MARKERS = dict(zip((*MODEL_COLOURS, *PEER_COLOURS), "os^DHhXvP*d", strict=True))
+MARKERS = dict(zip((*MODEL_COLOURS, *PEER_COLOURS), "os^D<HhXvP*>pd", strict=True))
 
 
 def plot_runs(runs: Sequence[Run]) -> Figure:

@@ -105,7 +105,7 @@ def test_peers_and_models_take_turns():
 
 
 def test_only_environments_that_are_needed_are_missed(tmp_path):
-    assert missing_environments(list(PEERS.values()), tmp_path) == ["gpflow", "gpytorch"]
+    assert missing_environments(list(PEERS.values()), tmp_path) == ["gpboost", "gpflow", "gpytorch"]
     assert missing_environments([PEERS["sklearn-nystroem"], *MODELS.values()], tmp_path) == []
 
 

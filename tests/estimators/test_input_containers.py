@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from estimator_cases import (
     ALL,
+    HOLDS_ROWS,
     UNTIED,
     assert_same_model,
     error_of,
@@ -188,7 +189,7 @@ def test_named_rows_carry_the_target_through_a_file(cls, tmp_path):
     model = small(cls, **UNTIED).fit(ArrayRows(X, y, NAMES))
     model.target_name_ = "weight"
     assert model.feature_names_in_.tolist() == NAMES
-    model.save(tmp_path / "m", **({"include_training_data": True} if cls is ALL[-1] else {}))
+    model.save(tmp_path / "m", **({"include_training_data": True} if cls in HOLDS_ROWS else {}))
     again = load(tmp_path / "m")
     assert (again.feature_names_in_.tolist(), again.target_name_) == (NAMES, "weight")
 

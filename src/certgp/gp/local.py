@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -49,6 +49,10 @@ class LocalProcess(GaussianProcess):
         self.noise_variance = noise_variance
         self.neighbours, self.train_neighbours = neighbours, train_neighbours
         self._log_evidence = log_evidence
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is found again when it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("inputs", "index")}
 
     @property
     def kernel(self) -> Kernel:

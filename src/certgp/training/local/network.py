@@ -11,7 +11,7 @@ import torch
 from certgp.training.local.metric import NetworkMetric
 from certgp.training.local.objective import LocalObjective, TargetRows
 
-_BATCH = 256  # targets a step
+_BATCH, _BATCHES = 256, 16  # targets a step, but so many steps an epoch at least
 _RATE, _SHRINKAGE = 2e-3, 1e-3
 _BETAS = (0.9, 0.99)
 
@@ -30,9 +30,10 @@ def train_network(
     optimiser = torch.optim.AdamW(metric.parameters(), lr=_RATE, betas=_BETAS, weight_decay=_SHRINKAGE)
     for epoch in range(epochs):
         data = fresh()
-        batches = max(1, math.ceil(len(data.targets) / _BATCH))
+        n = len(data.targets)
+        batches = min(n, max(_BATCHES, math.ceil(n / _BATCH)))
         losses = []
-        for batch, rows in enumerate(np.array_split(np.arange(len(data.targets)), batches)):
+        for batch, rows in enumerate(np.array_split(np.arange(n), batches)):
             for group in optimiser.param_groups:
                 group["lr"] = 0.5 * _RATE * (1.0 + math.cos(math.pi * (epoch + batch / batches) / epochs))
             objective = LocalObjective(metric, data.part(slice(rows[0], rows[-1] + 1)))

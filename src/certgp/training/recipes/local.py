@@ -42,6 +42,7 @@ _ROUND_ROWS, _ROUND_ITERATIONS, _ROUNDS, _TRIAL_ROUNDS = 2_000, 15, 4, 2
 _MAP_ROWS, _MAP_ITERATIONS, _MAP_ROUNDS, _MAP_COLUMNS = 10_000, 10, 4, 20
 _EPOCHS, _EPOCH_ROWS = 20, 8_192
 _NOISE_ROWS = 8_000
+_RATIOS = (0.01, 0.3, 10.0)  # of noise to signal, of which the best counts for a factor
 _FACTORS = (1.0, 0.3, 0.1, 0.03, 0.01, 3.0, 10.0)  # of the starting length-scales
 _DEFAULT_KERNEL, _FEWEST_ITERATIONS_TO_CHOOSE = "matern32", 120
 _JUDGES, _JUDGE_SHARE, _FEWEST_ROWS_TO_JUDGE = 3_000, 0.1, 500
@@ -209,8 +210,15 @@ class _Training:
 
         A common factor leaves the neighbours as they are.
         """
-        data, ratio = self._fresh(metric, _ROUND_ROWS), metric.ratio
-        scan_length_scales(metric.lengths(), lambda: profiled_loss(metric, data, ratio)[0], _FACTORS)
+        data, start = self._fresh(metric, _ROUND_ROWS), metric.snapshot()
+
+        def loss() -> float:
+            return min(profiled_loss(metric, data, ratio)[0] for ratio in _RATIOS)
+
+        before = loss()
+        scan_length_scales(metric.lengths(), loss, _FACTORS)
+        if loss() > before - _GAIN:  # very short length-scales are noise by another name
+            metric.load_state_dict(start)
 
     def _rounds(self, metric: Metric, rounds: int, rows: int, iterations: int) -> float:
         """Optimise on fresh rows and their neighbours in the metric of the moment, again and again."""
