@@ -115,7 +115,7 @@ def _row(cell: Finished) -> Row:
         "training_seconds": cell["once_cpu_seconds"] + epochs * cell["epoch_cpu_seconds"],
         "paper_seconds": None if paper is None else paper.mean,
         "rows_gb": cell["rows_gb"],
-        "fit_gb": cell["peak_gb"] - cell["peak_before_gb"],
+        "peak_gb": cell["peak_gb"],
         "threads": cell["threads"],
     }
 

@@ -19,12 +19,12 @@ def draw(rows: Sequence[Row]) -> Figure:
     figure = new_figure(3.2)
     left, right = figure.subplots(1, 2)
     lowest = min(row["rank"] for row in rows)
-    for axes, column in ((left, "training_seconds"), (right, "fit_gb")):
+    for axes, column in ((left, "training_seconds"), (right, "peak_gb")):
         _draw_lines(axes, [row for row in rows if row["rank"] == lowest], column)
         axes.set_xscale("log")
         axes.set_yscale("log")
     tidy(left, f"rank {lowest}: training, one thread", "rows (simulated)", "CPU seconds, 300 epochs")
-    tidy(right, "memory beside the rows", "rows (simulated)", "GB")
+    tidy(right, "peak memory, rows included", "rows (simulated)", "GB")
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=SMALL, frameon=False)
     return figure

@@ -23,7 +23,6 @@ _WORDS = {
     "draws": "draws of frequencies",
     "epoch_cpu_seconds": "CPU seconds an epoch",
     "evidence_per_row": "log evidence per row",
-    "fit_gb": "memory beside the rows, GB",
     "kl": "KL(exact, low rank), mean",
     "kl_first": "KL of the first draw",
     "kl_largest": "largest KL",

@@ -192,7 +192,7 @@ def scaling_summary(rows: Sequence[Row]) -> str:
             f"{number(row, 'epoch_cpu_seconds') or 0.0:.1f}",
             f"{(number(row, 'training_seconds') or 0.0) / 3600:.1f}",
             f"{number(row, 'rows_gb') or 0.0:.2f}",
-            f"{number(row, 'fit_gb') or 0.0:.2f}",
+            f"{number(row, 'peak_gb') or 0.0:.2f}",
         )
         for row in ours
         if number(row, "N") == most
@@ -203,7 +203,7 @@ def scaling_summary(rows: Sequence[Row]) -> str:
         "CPU seconds an epoch",
         "CPU hours of 300 epochs",
         "the rows, GB",
-        "memory beside them, GB",
+        "peak memory of the process with them, GB",
     )
     parts += [markdown_table(columns, lines)] if lines else []
     for row in rows:
