@@ -4,7 +4,7 @@
 the Gaussian kernel with a length-scale for each column. Training begins where the ELBO of a sparse GP on all rows, a
 lower bound on the exact evidence, is largest. From there steps of Fisher scoring on the exact evidence of all rows
 follow; they need its gradient and expected curvature. What is learned on a few thousand rows instead is no good start:
-there the kernel is less linear, with a signal variance that is a tenth of that on all rows.
+there the kernel is less linear, with a much smaller signal variance (26 against 372 and more on elevators).
 """
 
 from __future__ import annotations
