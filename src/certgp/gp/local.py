@@ -18,7 +18,6 @@ from certgp.kernels import Kernel
 from certgp.transforms import Transform
 
 _BLOCK = 1024  # rows of kernel values at a time
-_TERMS = 8192  # rows whose terms are found at a time
 
 
 class LocalProcess(GaussianProcess):
