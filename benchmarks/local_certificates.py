@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from functools import partial
 
 import numpy as np
 import torch
@@ -23,7 +24,7 @@ from certgp.guarantees.local_rows import KernelCovariance
 from certgp.guarantees.local_sample import bracket_by_sample
 from certgp.kernels import Matern32
 from certgp.training.full_batch.lbfgs import minimise
-from certgp.training.local import LocalObjective, ScaledMetric, fit_noise, pick_targets
+from certgp.training.local import LocalObjective, ScaledMetric, fit_noise, pick_targets, profiled_loss
 from certgp_paper.datasets.splits import standardised_split
 
 
@@ -36,7 +37,7 @@ def fit(rows: Chunk, neighbours: int) -> LocalProcess:
         some = np.sort(rng.choice(n, min(2_000, n), replace=False))
         minimise(LocalObjective(metric, pick_targets(metric, rows, some, neighbours)), max_iter=15, rank=0)
     some = np.sort(rng.choice(n, min(8_000, n), replace=False))
-    fit_noise(metric, pick_targets(metric, rows, some, neighbours))
+    fit_noise(metric, partial(profiled_loss, metric, pick_targets(metric, rows, some, neighbours)))
     transform, kernel = metric.result()
     return LocalProcess(transform, kernel, rows.X, rows.y, metric.signal * metric.ratio, 100, neighbours)
 

@@ -92,7 +92,10 @@ MUTATIONS = [
     Mutation("V4", GUARANTEES + "local_low_rank", "(n - rank) * math.log(noise)", "n * math.log(noise) + n - rank"),
     Mutation("V5", GUARANTEES + "local_rows", "distance = norm / math.sqrt", "distance = 0.7 * norm / math.sqrt"),
     Mutation("V6", GUARANTEES + "local_solution", "residual = rho / math.sqrt(s2)", "residual = 0.0"),
-    Mutation("V8", GUARANTEES + "local_low_rank", "0.5 * float(terms.sum())", "0.3 * float(terms.sum())"),
+    Mutation("V8", GUARANTEES + "local_low_rank", "np.asarray(0.5 * terms)", "np.asarray(0.3 * terms)"),
+    Mutation(
+        "V8+", GUARANTEES + "local_low_rank", "mean_above(np.clip(terms, 0.0, largest), largest, delta)", "terms.mean()"
+    ),
     Mutation(
         "V9", GUARANTEES + "local_probes", "largest_value, 2.0 * x / t, above=True", "largest_value, 0.0, above=True"
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -10,8 +12,22 @@ import certgp
 from certgp import LocalGP
 from certgp.data import Chunk
 from certgp.errors import InvalidInputError
+from certgp.features import NystromMap
+from certgp.gp import FullScaleProcess, LocalProcess
 from certgp.kernels import Gaussian, Linear, Matern32
-from certgp.training.local import LinearMetric, LocalObjective, ScaledMetric, fit_noise, pick_targets, row_losses
+from certgp.training.local import (
+    FullScaleObjective,
+    LinearMetric,
+    LocalObjective,
+    LowRankPart,
+    ScaledMetric,
+    fit_noise,
+    pick_earlier,
+    pick_targets,
+    profiled_loss,
+    row_losses,
+)
+from certgp.training.parameters import ParameterVector
 from certgp.training.recipes import local
 
 rng = np.random.default_rng(0)
@@ -40,6 +56,34 @@ def test_the_gradient_of_the_objective(metric):
         assert gradient[j] == pytest.approx(slope, rel=1e-5, abs=1e-8)
 
 
+@pytest.mark.parametrize("metric", list(metrics()), ids=["ard", "linear", "sum"])
+def test_the_gradient_of_the_evidence_of_low_rank_plus_local(metric):
+    targets = np.sort(np.random.default_rng(1).choice(400, 40, replace=False))
+    objective = FullScaleObjective(metric, pick_earlier(metric, ROWS, targets, 8), LowRankPart(ROWS.X[:7], 400))
+    start = objective.start()
+    _, gradient = objective.evaluate(start)
+    for j in range(len(start)):
+        step = np.zeros(len(start))
+        step[j] = 1e-5
+        slope = (objective.evaluate(start + step)[0] - objective.evaluate(start - step)[0]) / 2e-5
+        assert gradient[j] == pytest.approx(slope, rel=1e-5, abs=1e-8)
+    objective.move_to(start)
+    value, signal = objective.profiled(metric.ratio)
+    metric.set_variances(signal, metric.ratio)
+    assert value == pytest.approx(objective.evaluate(objective.start())[0], rel=1e-10)
+
+
+def test_of_all_rows_the_objective_is_the_evidence_of_the_process():
+    metric = next(metrics())
+    objective = FullScaleObjective(metric, pick_earlier(metric, ROWS, np.arange(400), 8), LowRankPart(ROWS.X[:7], 400))
+    transform, kernel = metric.result()
+    process = FullScaleProcess(
+        LocalProcess(transform, kernel, ROWS.X, ROWS.y, metric.signal * metric.ratio, 8, 8),
+        NystromMap(kernel.with_signal_variance(1.0), ROWS.X[:7]),
+    )
+    assert -400 * objective.evaluate(objective.start())[0] == pytest.approx(process.log_evidence(), rel=1e-9)
+
+
 def test_a_linear_map_starts_at_the_length_scales():
     ard, linear, _ = metrics()
     for metric in (ard, linear):
@@ -54,10 +98,10 @@ def test_a_linear_map_starts_at_the_length_scales():
 def test_the_noise_step_finds_the_best_variances():
     metric = ScaledMetric(Matern32([0.8, 1.0, 3.0], 1.0), 3, 1e-6)
     data = pick_targets(metric, ROWS, np.arange(400), 20)
-    reached = fit_noise(metric, data)
+    reached = fit_noise(metric, partial(profiled_loss, metric, data))
     assert reached == pytest.approx(row_losses(metric, data).mean(), rel=1e-10)
     _, gradient = LocalObjective(metric, data).evaluate(LocalObjective(metric, data).start())
-    names = [name for name, _ in LocalObjective(metric, data).parameters.named]
+    names = [name for name, _ in ParameterVector(metric).named]
     assert abs(gradient[names.index("log_signal")]) < 1e-8
     assert abs(gradient[names.index("log_ratio")]) < 5e-3
 

@@ -7,9 +7,9 @@ from certgp.features.base import FeatureMap, build_features
 from certgp.features.data_mercer import data_mercer_map, mean_gap
 from certgp.features.fourier import FourierMap
 from certgp.features.index_sets import box_indices, eigenvalue_tail, optimal_indices, total_degree_indices
-from certgp.features.inducing import greedy_inducing_points, kmeans_inducing_points
+from certgp.features.inducing import greedy_inducing_points, greedy_rows, kmeans_inducing_points
 from certgp.features.mercer import MercerMap
-from certgp.features.nystrom import NystromMap
+from certgp.features.nystrom import NystromMap, nystrom_features
 from certgp.features.residual import ResidualMap, residual_points
 
 __all__ = [
@@ -26,8 +26,10 @@ __all__ = [
     "data_mercer_map",
     "eigenvalue_tail",
     "greedy_inducing_points",
+    "greedy_rows",
     "kmeans_inducing_points",
     "mean_gap",
+    "nystrom_features",
     "optimal_indices",
     "residual_points",
     "total_degree_indices",

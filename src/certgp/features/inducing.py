@@ -22,9 +22,15 @@ def inducing_points(method: str, kernel: Kernel, X: Tensor, rank: int, rng: np.r
     raise InvalidInputError(f"unknown inducing {method!r}; choose one of {', '.join(INDUCING_METHODS)}")
 
 
-@torch.no_grad()
 def greedy_inducing_points(kernel: Kernel, X: Tensor, rank: int, tolerance: float = 1e-12) -> Tensor:
-    """Rows of X picked by pivoted Cholesky: each is the one the others explain least, so the trace gap falls greedily.
+    """The rows of ``greedy_rows`` themselves."""
+    return X[greedy_rows(kernel, X, rank, tolerance)].clone()
+
+
+@torch.no_grad()
+def greedy_rows(kernel: Kernel, X: Tensor, rank: int, tolerance: float = 1e-12) -> list[int]:
+    """Numbers of rows of X picked by pivoted Cholesky: each is the one the others explain least, so the trace gap falls
+    greedily.
 
     O(n r^2) with one n x r array. Stops early when nothing is left to explain (duplicate rows), so it may return fewer
     points.
@@ -42,7 +48,7 @@ def greedy_inducing_points(kernel: Kernel, X: Tensor, rank: int, tolerance: floa
         residual = (residual - columns[step].square()).clamp_min_(0.0)
         residual[pivot] = 0.0
         chosen.append(pivot)
-    return X[chosen].clone()
+    return chosen
 
 
 def kmeans_inducing_points(X: Tensor, rank: int, rng: np.random.Generator, iterations: int = 20) -> Tensor:

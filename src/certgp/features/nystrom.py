@@ -15,6 +15,13 @@ from certgp.linalg import cholesky, eye_like, solve_lower, solve_rounding
 DEFAULT_JITTER = 1e-6
 
 
+def nystrom_features(kernel: Kernel, X: Tensor, inducing_points: Tensor, jitter: float = DEFAULT_JITTER) -> Tensor:
+    """Phi (n, r) of ``NystromMap`` at unit signal variance; carries gradients, also to the inducing points."""
+    kzz = kernel.unit(inducing_points, inducing_points)
+    L = cholesky(kzz + jitter * eye_like(kzz), "K_zz + jitter I (raise jitter or lower rank)")
+    return solve_lower(L, kernel.unit(inducing_points, X)).mT
+
+
 class NystromMap(FeatureMap):
     r"""Phi = K_xz L'^-1 with L L' = K_zz + jitter I, for inducing points Z (r, d).
 

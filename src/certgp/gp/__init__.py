@@ -11,6 +11,7 @@ from certgp.gp.evidence import (
 )
 from certgp.gp.exact import ExactProcess, exact_log_evidence
 from certgp.gp.exchange import BasisPool
+from certgp.gp.full_scale import FullScaleProcess
 from certgp.gp.iterative import IterativeProcess
 from certgp.gp.local import LocalProcess
 from certgp.gp.mixture import MixtureProcess, mixture_log_density, mixture_moments, mixture_quantiles
@@ -27,6 +28,7 @@ __all__ = [
     "Box",
     "EvidenceGradient",
     "ExactProcess",
+    "FullScaleProcess",
     "GaussianProcess",
     "IterativeProcess",
     "LocalProcess",

@@ -57,19 +57,39 @@ def _slope(profile, Q, U, n):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def _gather(Z, y, neighbours, b, point, P, t):  # type: ignore[no-untyped-def]
-    """Coordinates (d, n + 1) of the neighbours of row b and of its own point, and the neighbours' targets; gives n."""
+def _dot(a, b, n):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(n):
+        total += a[i] * b[i]
+    return total
+
+
+@_compile
+def _gather(Z, neighbours, b, point, P):  # type: ignore[no-untyped-def]
+    """Coordinates (d, n + 1) of the neighbours of row b and of its own point; gives n."""
     n = 0
-    for position in range(neighbours.shape[1]):
-        row = neighbours[b, position]
-        if row >= 0:
-            for d in range(P.shape[0]):
-                P[d, n] = Z[row, d]
-            t[n] = y[row]
-            n += 1
+    while n < neighbours.shape[1] and neighbours[b, n] >= 0:
+        for d in range(P.shape[0]):
+            P[d, n] = Z[neighbours[b, n], d]
+        n += 1
     for d in range(P.shape[0]):
         P[d, n] = point[d]
     return n
+
+
+@_compile
+def _pick(y, neighbours, b, t):  # type: ignore[no-untyped-def]
+    """t[:n] = y at the neighbours of row b, which come first."""
+    for j in range(neighbours.shape[1]):
+        if neighbours[b, j] >= 0:
+            t[j] = y[neighbours[b, j]]
+
+
+@_compile
+def _place(t, neighbours, b, out):  # type: ignore[no-untyped-def]
+    """out[b] = t[:n] in the places of the neighbours of row b, zero elsewhere."""
+    for j in range(neighbours.shape[1]):
+        out[b, j] = t[j] if neighbours[b, j] >= 0 else 0.0
 
 
 @_compile
@@ -94,6 +114,18 @@ def _fill(profile, P, n, signal, noise, C):  # type: ignore[no-untyped-def]
             C[i, j] *= signal
         C[i, i] = signal + noise
     C[n, n] = signal
+
+
+@_compile
+def _subtract_features(own, features, neighbours, b, n, C, F):  # type: ignore[no-untyped-def]
+    """C -= F F' for the features (n + 1, r) of the neighbours of row b and of its own point."""
+    r = features.shape[1]
+    for i in range(n):
+        F[i] = features[neighbours[b, i]]
+    F[n] = own[b]
+    for i in range(n + 1):
+        for j in range(i + 1):
+            C[i, j] -= _dot(F[i], F[j], r)
 
 
 @_compile
@@ -150,39 +182,38 @@ def _solve_backward(C, b, n):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def _dot(a, b, n):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(n):
-        total += a[i] * b[i]
-    return total
-
-
-@_compile
 def predict(profile, points, Z, y, neighbours, signal, noise, mean, variance, begin, end):  # type: ignore[no-untyped-def]
     """Mean and variance of f at points (B, d) given y at their neighbours (B, m), rows of Z (n, d); -1 is no row."""
     m = neighbours.shape[1]
     C, P = np.empty((m + 1, m + 1)), np.empty((Z.shape[1], m + 1))
     t, panel = np.empty(m + 1), np.empty((4, m + 1))
     for b in range(begin, end):
-        n = _gather(Z, y, neighbours, b, points[b], P, t)
+        n = _gather(Z, neighbours, b, points[b], P)
         _fill(profile, P, n, signal, noise, C)
         if not _factor(C, n, panel):
             variance[b] = np.nan
             continue
+        _pick(y, neighbours, b, t)
         _solve_forward(C, t, n)
         mean[b] = _dot(C[n], t, n)
         variance[b] = C[n, n]
 
 
 @_compile
-def weigh(profile, points, Z, y, neighbours, signal, noise, weights, variance, begin, end):  # type: ignore[no-untyped-def]
-    """As ``predict``, with the weights v = (K_N + s2 I)^-1 k (B, m) of the neighbours instead of the mean."""
-    m = neighbours.shape[1]
-    C, P = np.empty((m + 1, m + 1)), np.empty((Z.shape[1], m + 1))
+def weigh(profile, points, own, Z, features, neighbours, signal, noise, weights, variance, begin, end):  # type: ignore[no-untyped-def]
+    """As ``predict``, with the weights v = (K_N + s2 I)^-1 k (B, m) of the neighbours instead of the mean.
+
+    Of the process k(x, x') - phi(x)'phi(x') that features leave, (n, r) of the rows and (B, r) of the points; with
+    r = 0 of the whole process.
+    """
+    m, r = neighbours.shape[1], features.shape[1]
+    C, P, F = np.empty((m + 1, m + 1)), np.empty((Z.shape[1], m + 1)), np.empty((m + 1, r))
     t, panel = np.empty(m + 1), np.empty((4, m + 1))
     for b in range(begin, end):
-        n = _gather(Z, y, neighbours, b, points[b], P, t)
+        n = _gather(Z, neighbours, b, points[b], P)
         _fill(profile, P, n, signal, noise, C)
+        if r:
+            _subtract_features(own, features, neighbours, b, n, C, F)
         if not _factor(C, n, panel):
             variance[b] = np.nan
             continue
@@ -190,45 +221,17 @@ def weigh(profile, points, Z, y, neighbours, signal, noise, weights, variance, b
         for j in range(n):
             t[j] = C[n, j]
         _solve_backward(C, t, n)
-        n = 0
-        for position in range(m):
-            weights[b, position] = 0.0
-            if neighbours[b, position] >= 0:
-                weights[b, position] = t[n]
-                n += 1
+        _place(t, neighbours, b, weights)
 
 
 @_compile
-def weigh_residual(profile, points, Z, features, neighbours, signal, noise, weights, variance, begin, end):  # type: ignore[no-untyped-def]
-    """As ``weigh``, of the rows themselves, for the process k(x, x') - phi(x)'phi(x') that features (n, r) leave."""
-    m, r = neighbours.shape[1], features.shape[1]
-    C, P, F = np.empty((m + 1, m + 1)), np.empty((Z.shape[1], m + 1)), np.empty((m + 1, r))
-    t, panel, blank = np.empty(m + 1), np.empty((4, m + 1)), np.zeros(len(Z))
-    for b in range(begin, end):
-        n = _gather(Z, blank, neighbours, b, points[b], P, t)
-        _fill(profile, P, n, signal, noise, C)
-        n = 0
-        for position in range(m):
-            if neighbours[b, position] >= 0:
-                F[n] = features[neighbours[b, position]]
-                n += 1
-        F[n] = features[b]
-        for i in range(n + 1):
-            for j in range(i + 1):
-                C[i, j] -= _dot(F[i], F[j], r)
-        if not _factor(C, n, panel):
-            variance[b] = np.nan
-            continue
-        variance[b] = C[n, n]
-        for j in range(n):
-            t[j] = C[n, j]
-        _solve_backward(C, t, n)
-        n = 0
-        for position in range(m):
-            weights[b, position] = 0.0
-            if neighbours[b, position] >= 0:
-                weights[b, position] = t[n]
-                n += 1
+def _copy(K, n, noise, C):  # type: ignore[no-untyped-def]
+    """Lower triangle of K (n + 1, n + 1), with the noise on the diagonal of all but the last."""
+    for i in range(n + 1):
+        for j in range(i + 1):
+            C[i, j] = K[i, j]
+        C[i, i] += noise
+    C[n, n] = K[n, n]
 
 
 @_compile
@@ -240,11 +243,7 @@ def predict_from(K, y, counts, noise, mean, variance, by_covariance, weights, be
     C, t, u, panel = np.empty((m + 1, m + 1)), np.empty(m + 1), np.empty(m + 1), np.empty((4, m + 1))
     for b in range(begin, end):
         n = counts[b]
-        for i in range(n + 1):
-            for j in range(i + 1):
-                C[i, j] = K[b, i, j]
-            C[i, i] += noise
-        C[n, n] = K[b, n, n]
+        _copy(K[b], n, noise, C)
         if not _factor(C, n, panel):
             variance[b] = np.nan
             continue
@@ -265,20 +264,59 @@ def predict_from(K, y, counts, noise, mean, variance, by_covariance, weights, be
             for j in range(n):
                 u[j] = -u[j]
             u[n], t[n] = 1.0, 0.0
-            _cotangent(u, t, n, y[b, n] - mean[b], variance[b] + noise, by_covariance[b])
+            _density_cotangent(u, t, n, y[b, n] - mean[b], variance[b] + noise, by_covariance[b])
 
 
 @_compile
-def _cotangent(u, a, n, error, d, G):  # type: ignore[no-untyped-def]
-    r"""G with d(loss) = <G, dC> for the loss 1/2 log 2 pi d + e^2 / 2 d of one row.
+def _solve_both(C, a, u, n):  # type: ignore[no-untyped-def]
+    """a = (C_N^-1 a, 0) and u = (-C_N^-1 k, 1); gives k'C_N^-1 a."""
+    _solve_forward(C, a, n)
+    product = _dot(C[n], a, n)
+    for j in range(n):
+        u[j] = C[n, j]
+    _solve_backward(C, a, n)
+    _solve_backward(C, u, n)
+    for j in range(n):
+        u[j] = -u[j]
+    a[n], u[n] = 0.0, 1.0
+    return product
 
-    d = u'Cu is a minimum over v, u = (-v, 1), so dd = u'dC u; and dmu = a'dC u with a = (C_N^-1 y_N, 0). Hence
-    G = (1 / 2d - e^2 / 2d^2) u u' - (e / 2d) (a u' + u a').
+
+@_compile
+def _cotangent(u, a, n, by_d, by_mean, G):  # type: ignore[no-untyped-def]
+    r"""G with d(loss) = <G, dC> for a loss of one row's d and of linear forms of its weights.
+
+    d = u'Cu is a minimum over v, u = (-v, 1), so dd = u'dC u; and d(s'v) = a'dC u with a = (C_N^-1 s, 0). Hence
+    G = by_d u u' + by_mean / 2 (a u' + u a').
     """
-    by_d, by_mean = 0.5 / d - 0.5 * error * error / (d * d), -0.5 * error / d
+    half = 0.5 * by_mean
     for i in range(n + 1):
         for j in range(n + 1):
-            G[i, j] = by_d * u[i] * u[j] + by_mean * (a[i] * u[j] + u[i] * a[j])
+            G[i, j] = by_d * u[i] * u[j] + half * (a[i] * u[j] + u[i] * a[j])
+
+
+@_compile
+def _density_cotangent(u, a, n, error, d, G):  # type: ignore[no-untyped-def]
+    """``_cotangent`` of the loss 1/2 log 2 pi d + e^2 / 2 d, e = y - v'y_N."""
+    _cotangent(u, a, n, 0.5 / d - 0.5 * error * error / (d * d), -error / d, G)
+
+
+@_compile
+def _pull_back(profile, P, n, G, Q, S, by_points):  # type: ignore[no-untyped-def]
+    """by_points (d, m + 1) = the gradient in the coordinates P of <G, C>, at unit signal variance."""
+    by_points[:] = 0.0
+    for i in range(1, n + 1):
+        _squared_distances(P, i, Q)
+        _slope(profile, Q, S, i)
+        for j in range(i):
+            S[j] *= 2.0 * G[i, j]
+        for d in range(P.shape[0]):
+            point, back = P[d, i], 0.0
+            for j in range(i):
+                step = S[j] * (point - P[d, j])
+                by_points[d, j] -= step
+                back += step
+            by_points[d, i] += back
 
 
 @_compile
@@ -296,40 +334,65 @@ def differentiate(  # type: ignore[no-untyped-def]
     panel = np.empty((4, m + 1))
     root = 1.0 / math.sqrt(scale)
     for b in range(begin, end):
-        n = _gather(Z, y, neighbours, b, points[b], P, a)
+        n = _gather(Z, neighbours, b, points[b], P)
         _fill(profile, P, n, 1.0, noise, C)
         if not _factor(C, n, panel):
             variance[b] = np.nan
             continue
-        _solve_forward(C, a, n)
-        mean[b] = _dot(C[n], a, n)
-        variance[b] = C[n, n]
-        for j in range(n):
-            u[j] = C[n, j]
-        _solve_backward(C, a, n)
-        _solve_backward(C, u, n)
+        _pick(y, neighbours, b, a)
+        mean[b], variance[b] = _solve_both(C, a, u, n), C[n, n]
         for j in range(n):
             a[j] *= root
-            u[j] = -u[j]
-        a[n], u[n] = 0.0, 1.0
-        _cotangent(u, a, n, (targets[b] - mean[b]) * root, variance[b] + noise, G)
-        own = G[n, n]
-        total = own
-        for i in range(n):
-            total += G[i, i]
-        by_noise[b] = total
-        for d in range(D):
-            for j in range(m + 1):
-                by_points[b, d, j] = 0.0
-        for i in range(1, n + 1):
-            _squared_distances(P, i, Q)
-            _slope(profile, Q, S, i)
-            for j in range(i):
-                S[j] *= 2.0 * G[i, j]
-            for d in range(D):
-                point, back = P[d, i], 0.0
-                for j in range(i):
-                    step = S[j] * (point - P[d, j])
-                    by_points[b, d, j] -= step
-                    back += step
-                by_points[b, d, i] += back
+        _density_cotangent(u, a, n, (targets[b] - mean[b]) * root, variance[b] + noise, G)
+        by_noise[b] = np.trace(G[: n + 1, : n + 1])
+        _pull_back(profile, P, n, G, Q, S, by_points[b])
+
+
+@_compile
+def differentiate_residual(  # type: ignore[no-untyped-def]
+    profile, points, own, Z, features, neighbours, noise, sides, by_d, by_side, solved, by_points, by_noise, begin, end
+):
+    r"""The gradient of a loss of d and of s'v, v and d those of ``weigh`` at unit signal variance.
+
+    by_d (B,) and by_side (B,) are the derivatives of each row's loss in d (noise included) and in s'v, s = ``sides``
+    (B, m). ``solved`` (B, m) receives C_N^-1 s; by_points and by_noise are as in ``differentiate``, the features fixed.
+    """
+    m, D, r = neighbours.shape[1], Z.shape[1], features.shape[1]
+    C, G, P, F = np.empty((m + 1, m + 1)), np.empty((m + 1, m + 1)), np.empty((D, m + 1)), np.empty((m + 1, r))
+    a, u, Q, S = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1), np.empty(m + 1)
+    panel = np.empty((4, m + 1))
+    for b in range(begin, end):
+        n = _gather(Z, neighbours, b, points[b], P)
+        _fill(profile, P, n, 1.0, noise, C)
+        _subtract_features(own, features, neighbours, b, n, C, F)
+        if not _factor(C, n, panel):
+            by_noise[b] = np.nan
+            continue
+        for j in range(n):
+            a[j] = sides[b, j]
+        _solve_both(C, a, u, n)
+        _place(a, neighbours, b, solved)
+        _cotangent(u, a, n, by_d[b], by_side[b], G)
+        by_noise[b] = np.trace(G[: n + 1, : n + 1])
+        _pull_back(profile, P, n, G, Q, S, by_points[b])
+
+
+@_compile
+def differentiate_residual_from(K, sides, counts, noise, by_d, by_side, solved, by_covariance, begin, end):  # type: ignore[no-untyped-def]
+    """``differentiate_residual`` from covariances K (B, m + 1, m + 1), as in ``predict_from``, in which
+    ``by_covariance`` is the gradient; ``sides`` and ``solved`` have the neighbours in their first places.
+    """
+    m = K.shape[1] - 1
+    C, a, u, panel = np.empty((m + 1, m + 1)), np.empty(m + 1), np.empty(m + 1), np.empty((4, m + 1))
+    for b in range(begin, end):
+        n = counts[b]
+        _copy(K[b], n, noise, C)
+        if not _factor(C, n, panel):
+            by_covariance[b, 0, 0] = np.nan
+            continue
+        for j in range(n):
+            a[j] = sides[b, j]
+        _solve_both(C, a, u, n)
+        for j in range(n):
+            solved[b, j] = a[j]
+        _cotangent(u, a, n, by_d[b], by_side[b], by_covariance[b])

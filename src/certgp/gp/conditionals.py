@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from certgp.errors import NotPositiveDefiniteError
@@ -81,14 +82,67 @@ def _condition_radial(
     kernel: Kernel, points: Tensor, X: Tensor, y: Tensor, neighbours: Indices, noise: float, mean: Array,
     variance: Array, weights: Array,
 ) -> None:  # fmt: skip
-    Z, at = (coordinates(kernel, rows).double().contiguous().numpy() for rows in (X, points))
-    arguments = (PROFILES[kernel.name], at, Z, y.numpy(), neighbours, float(kernel.signal_variance), noise)
     if not len(weights):
+        Z, at = (coordinates(kernel, rows).double().contiguous().numpy() for rows in (X, points))
+        arguments = (PROFILES[kernel.name], at, Z, y.numpy(), neighbours, float(kernel.signal_variance), noise)
         _run("predict", len(at), *arguments, mean, variance)
         return
-    _run("weigh", len(at), *arguments, weights, variance)
+    _weigh_radial(kernel, points, X, _no_features(points), _no_features(X), neighbours, noise, weights, variance)
     used = np.where(neighbours >= 0, neighbours, 0)
     mean[:] = np.einsum("bm,bm->b", weights, y.numpy()[used])
+
+
+@torch.no_grad()
+def condition_residual(
+    kernel: Kernel,
+    points: Tensor,
+    own: Tensor,
+    X: Tensor,
+    features: Tensor,
+    neighbours: Indices,
+    noise_variance: float,
+) -> tuple[Array, Array]:
+    """Weights (B, m) of the neighbours and variances (B,) of the points, in the process k(x, x') - phi(x)'phi(x').
+
+    ``own`` (B, r) are the features of the points, ``features`` (n, r) those of the rows X, signal variance inside.
+    """
+    B, m = neighbours.shape
+    weights, variance = np.empty((B, m)), np.empty(B)
+    if is_radial(kernel):
+        _weigh_radial(kernel, points, X, own, features, neighbours, noise_variance, weights, variance)
+    else:
+        blank, rows = torch.zeros(len(X), dtype=torch.float64), max(1, _BLOCK_NUMBERS // (m + 1) ** 2)
+        for part in (slice(start, start + rows) for start in range(0, B, rows)):
+            block = gather(points[part], X, blank, neighbours[part])
+            phi = gather(own[part], features, blank, neighbours[part]).points
+            K = float(kernel.signal_variance) * correlation_blocks(kernel, block.points) - phi @ phi.mT
+            _run(
+                "predict_from", len(K), K.numpy(), block.targets, block.counts, noise_variance, np.empty(len(K)),
+                variance[part], np.empty((0, 0, 0)), weights[part],
+            )  # fmt: skip
+    check_factorised(variance, kernel, noise_variance)
+    return weights, np.maximum(variance, 0.0)
+
+
+def _weigh_radial(
+    kernel: Kernel, points: Tensor, X: Tensor, own: Tensor, features: Tensor, neighbours: Indices, noise: float,
+    weights: Array, variance: Array,
+) -> None:  # fmt: skip
+    Z, at = (coordinates(kernel, rows).double().contiguous().numpy() for rows in (X, points))
+    phi, phi_own = (some.double().contiguous().numpy() for some in (features, own))
+    signal = float(kernel.signal_variance)
+    _run("weigh", len(at), PROFILES[kernel.name], at, phi_own, Z, phi, neighbours, signal, noise, weights, variance)
+
+
+def _no_features(X: Tensor) -> Tensor:
+    return torch.empty((len(X), 0), dtype=torch.float64)
+
+
+def sparse_weights(neighbours: Indices, weights: Array, n: int) -> csr_matrix:
+    """Weights (B, m) of neighbours as a matrix (B, n)."""
+    present = neighbours >= 0
+    lines = np.repeat(np.arange(len(neighbours)), present.sum(1))
+    return csr_matrix((weights[present], (lines, neighbours[present])), shape=(len(neighbours), n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,13 +204,58 @@ def radial_loss(
         mean, variance, by_points, by_noise,
     )  # fmt: skip
     check_factorised(variance, kernel, ratio)
-    place = np.concatenate([neighbours, np.full((B, 1), -1)], 1)
-    place[np.arange(B), (neighbours >= 0).sum(1)] = rows
+    by_Z = _scatter(by_points, rows, neighbours, Z)
+    return _loss(targets - mean, variance + ratio, signal, float(by_noise.sum()) * ratio), by_Z
+
+
+def _scatter(by_points: Array, rows: Indices, neighbours: Indices, Z: Tensor) -> Tensor:
+    """Gradients (B, d, m + 1) in the coordinates of neighbours and rows, added up by row of Z (n, d)."""
+    place = np.concatenate([neighbours, np.full((len(rows), 1), -1)], 1)
+    place[np.arange(len(rows)), (neighbours >= 0).sum(1)] = rows
     kept = torch.from_numpy(place >= 0)
-    by_Z = torch.zeros_like(Z).index_add_(
+    return torch.zeros_like(Z).index_add_(
         0, torch.from_numpy(place)[kept], torch.from_numpy(by_points).transpose(1, 2)[kept]
     )
-    return _loss(targets - mean, variance + ratio, signal, float(by_noise.sum()) * ratio), by_Z
+
+
+def radial_residual_gradient(
+    kernel: Kernel,
+    Z: Tensor,
+    phi: Tensor,
+    rows: Indices,
+    neighbours: Indices,
+    ratio: float,
+    sides: Array,
+    by_d: Array,
+    by_side: Array,
+) -> tuple[Tensor, Array, float]:
+    """The gradient of a loss of the variances d and of s'v of ``condition_residual`` at unit signal variance.
+
+    by_d (B,) and by_side (B,) are the loss's derivatives in d, noise included, and in s'v with s = ``sides`` (B, m).
+    Gives the gradient in the coordinates Z (n, d) at fixed features, C_N^-1 s (B, m), and the gradient in the noise.
+    """
+    points, features = Z.contiguous().numpy(), phi.contiguous().numpy()
+    (B, m), d = neighbours.shape, Z.shape[1]
+    solved, by_points, by_noise = np.empty((B, m)), np.empty((B, d, m + 1)), np.empty(B)
+    _run(
+        "differentiate_residual", B, PROFILES[kernel.name], points[rows], features[rows], points, features, neighbours,
+        ratio, np.ascontiguousarray(sides), by_d, by_side, solved, by_points, by_noise,
+    )  # fmt: skip
+    check_factorised(by_noise, kernel, ratio)
+    return _scatter(by_points, rows, neighbours, Z), solved, float(by_noise.sum())
+
+
+def residual_gradient(
+    kernel: Kernel, R: Tensor, counts: Indices, ratio: float, sides: Array, by_d: Array, by_side: Array
+) -> tuple[Tensor, Array]:
+    """As ``radial_residual_gradient``, in the residual correlations R (B, m + 1, m + 1); and C_N^-1 s (B, m)."""
+    by_R, solved = np.zeros(tuple(R.shape)), np.zeros(sides.shape)
+    _run(
+        "differentiate_residual_from", len(R), R.contiguous().numpy(), np.ascontiguousarray(sides), counts, ratio, by_d,
+        by_side, solved, by_R,
+    )  # fmt: skip
+    check_factorised(by_R[:, 0, 0], kernel, ratio)
+    return torch.from_numpy(by_R), solved
 
 
 def general_loss(K: Tensor, block: Block, signal: float, ratio: float, kernel: Kernel) -> tuple[Loss, Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,13 +12,30 @@ import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
-from certgp.gp.conditionals import Conditionals, Indices, condition
+from certgp.gp.conditionals import Conditionals, Indices, condition, sparse_weights
 from certgp.gp.neighbours import Neighbours, earlier_neighbours, search_coordinates
 from certgp.gp.process import GaussianProcess, check_dense, sample_centred
 from certgp.kernels import Kernel
 from certgp.transforms import Transform
 
 _BLOCK = 1024  # rows of kernel values at a time
+
+
+def error_covariance(
+    covariance: Callable[[Tensor, Tensor], Tensor], new: Tensor, rows: Tensor, weights: csr_matrix, noise: float
+) -> Tensor:
+    """K** - V K_N* - (V K_N*)' + V (K_NN + s2 I) V' for the weights V (n, u) of rows (u, .) at new rows (n, .)."""
+    result = covariance(new, new).numpy()
+    for start in range(0, len(rows), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        own = weights[:, part]
+        cross = own @ covariance(rows[part], new).numpy()
+        result -= cross + cross.T
+        for other in range(0, len(rows), _BLOCK):
+            columns = slice(other, other + _BLOCK)
+            result += (own @ covariance(rows[part], rows[columns]).numpy()) @ weights[:, columns].T
+        result += noise * (own @ own.T).toarray()
+    return torch.from_numpy(0.5 * (result + result.T))
 
 
 class LocalProcess(GaussianProcess):
@@ -138,20 +156,10 @@ class LocalProcess(GaussianProcess):
         found = self._condition(new, near, with_weights=True)
         assert found.weights is not None
         used, place = np.unique(near[near >= 0], return_inverse=True)
-        lines = np.repeat(np.arange(len(near)), (near >= 0).sum(1))
-        V = csr_matrix((found.weights[near >= 0], (lines, place)), shape=(len(near), len(used)))
-        rows = self.inputs[torch.from_numpy(used)]
-        result = self._kernel(new, new).numpy()
-        for start in range(0, len(used), _BLOCK):
-            part = slice(start, start + _BLOCK)
-            own = V[:, part]
-            cross = own @ self._kernel(rows[part], new).numpy()
-            result -= cross + cross.T
-            for other in range(0, len(used), _BLOCK):
-                columns = slice(other, other + _BLOCK)
-                result += (own @ self._kernel(rows[part], rows[columns]).numpy()) @ V[:, columns].T
-            result += self.noise_variance * (own @ own.T).toarray()
-        covariance = torch.from_numpy(0.5 * (result + result.T))
+        sets = np.full(near.shape, -1)
+        sets[near >= 0] = place
+        V, rows = sparse_weights(sets, found.weights, len(used)), self.inputs[torch.from_numpy(used)]
+        covariance = error_covariance(self._kernel, new, rows, V, self.noise_variance)
         covariance.diagonal().copy_(torch.from_numpy(found.variance))  # the same numbers as in ``moments``
         return covariance
 

@@ -14,16 +14,7 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from certgp.features import NystromMap, greedy_inducing_points
-from certgp.gp.conditionals import (
-    PROFILES,
-    Indices,
-    check_factorised,
-    condition,
-    coordinates,
-    correlation_blocks,
-    gather,
-    is_radial,
-)
+from certgp.gp.conditionals import Indices, condition, condition_residual
 from certgp.gp.neighbours import earlier_neighbours, search_coordinates
 from certgp.kernels import Kernel
 from certgp.linalg import cholesky, eye_like
@@ -109,23 +100,7 @@ def _condition(
         found = condition(kernel, rows, rows, blank, sets, noise, with_weights=True)
         assert found.weights is not None
         return found.weights, found.variance
-    weights, variance, signal = np.empty(sets.shape), np.empty(len(rows)), float(kernel.signal_variance)
-    if is_radial(kernel):
-        Z = coordinates(kernel, rows).double().contiguous().numpy()
-        arguments = (PROFILES[kernel.name], Z, Z, features.contiguous().numpy(), sets, signal, noise)
-        _run("weigh_residual", len(Z), *arguments, weights, variance)
-    else:
-        for start in range(0, len(rows), _BLOCK):
-            part = slice(start, start + _BLOCK)
-            block = gather(rows[part], rows, blank, sets[part])
-            own = gather(features[part], features, blank, sets[part]).points
-            K = signal * correlation_blocks(kernel, block.points) - own @ own.mT
-            _run(
-                "predict_from", len(K), K.numpy(), block.targets, block.counts, noise, np.empty(len(K)), variance[part],
-                np.empty((0, 0, 0)), weights[part],
-            )  # fmt: skip
-    check_factorised(variance, kernel, noise)
-    return weights, np.maximum(variance, 0.0)
+    return condition_residual(kernel, rows, features, rows, features, sets, noise)
 
 
 def _sparse_factor(sets: Indices, weights: Array, d: Array, order: Indices) -> csr_matrix:
@@ -136,10 +111,3 @@ def _sparse_factor(sets: Indices, weights: Array, d: Array, order: Indices) -> c
     columns = np.concatenate([order[sets[present]], order])
     entries = np.concatenate([(-scale[:, None] * weights)[present], scale])
     return csr_matrix((entries, (lines, columns)), shape=(n, n))
-
-
-def _run(name: str, n: int, *arguments: object) -> None:
-    from certgp.gp import compiled
-    from certgp.loops import run_over_rows
-
-    run_over_rows(vars(compiled)[name], n, *arguments, rows_per_thread=32)

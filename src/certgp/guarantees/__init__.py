@@ -15,7 +15,12 @@ from certgp.guarantees.local_certificate import (
     solve_targets,
 )
 from certgp.guarantees.local_factor import LocalFactor, divergence_below, local_factor
-from certgp.guarantees.local_low_rank import ResidualCovariance, divergence_above_by_map, full_scale_divergence_above
+from certgp.guarantees.local_low_rank import (
+    ResidualCovariance,
+    divergence_above_by_map,
+    full_scale_divergence_above,
+    full_scale_divergence_by_sample,
+)
 from certgp.guarantees.local_probes import bracket_by_probes, draw_probes
 from certgp.guarantees.local_rows import KernelCovariance, RowBounds, bound_rows, divergence_terms
 from certgp.guarantees.local_sample import bracket_by_sample
@@ -80,6 +85,7 @@ __all__ = [
     "fourier_rank",
     "fourier_rank_bound",
     "full_scale_divergence_above",
+    "full_scale_divergence_by_sample",
     "gaussian_kl",
     "growing_references",
     "judge_weights",

@@ -16,11 +16,19 @@ from certgp.data import RowSource, Standardiser
 from certgp.engines import Engine, fold_feature_statistics
 from certgp.engines.local import default_chunk_rows
 from certgp.errors import InvalidInputError, NotCertifiableError
-from certgp.gp import ExactProcess, GaussianProcess, IterativeProcess, LocalProcess, LowRankProcess, Statistics
+from certgp.gp import (
+    ExactProcess,
+    FullScaleProcess,
+    GaussianProcess,
+    IterativeProcess,
+    LocalProcess,
+    LowRankProcess,
+    Statistics,
+)
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.dominated import certify_dominated
 from certgp.guarantees.iterative import certify_exactly, certify_iterative, with_local_law
-from certgp.guarantees.local_certificate import certify_local
+from certgp.guarantees.local_certificate import certify_full_scale, certify_local
 from certgp.guarantees.pointwise import PointwiseBounds, PredictionBounds, mean_error_factor
 from certgp.guarantees.prediction_bounds import (
     Confirm,
@@ -117,6 +125,10 @@ def certify(
         return with_local_law(certificate, local)
     if isinstance(process, LocalProcess):
         return certify_local(process, standardiser, X, request.delta, new_generator(), request.tol)
+    if isinstance(process, FullScaleProcess):
+        if check_rows:
+            _check_own_rows(process.X, process.y, read_rows)
+        return certify_full_scale(process, standardiser, X, request.delta, new_generator(), request.tol)
     if not isinstance(process, LowRankProcess):
         raise NotCertifiableError(refusal_of_mixtures("certify()", process))
     if request.exact_solve is not False and X is None:

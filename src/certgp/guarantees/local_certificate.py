@@ -14,12 +14,17 @@ from torch import Tensor
 
 from certgp.data import Standardiser
 from certgp.errors import NotCertifiableError
-from certgp.gp.local import LocalProcess
+from certgp.gp import FullScaleProcess, GaussianProcess, LocalProcess
 from certgp.gp.neighbours import earlier_neighbours, search_coordinates
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.exact_covariance import ExactCovariance
 from certgp.guarantees.local_factor import LocalFactor, divergence_below, local_factor
 from certgp.guarantees.local_krylov import Krylov
+from certgp.guarantees.local_low_rank import (
+    ResidualCovariance,
+    full_scale_divergence_above,
+    full_scale_divergence_by_sample,
+)
 from certgp.guarantees.local_probes import DEFAULT_PROBES, MOST_STEPS, ProbeBracket, draw_probes
 from certgp.guarantees.local_rows import KernelCovariance, RowBounds, bound_rows, divergence_terms
 from certgp.guarantees.local_sets import larger_sets, nearest_before
@@ -36,6 +41,7 @@ _NEAR = 4  # times the model's neighbours: near sets of single rows
 _WIDER = 4  # times that, for rows whose bracket stays wide
 _WIDE = 0.05  # of the variance
 _MOST_NEAR = 1_000
+_SAMPLED = 2_000  # rows of V8+
 _TELL_FROM = 20_000  # rows from which on the cost is told beforehand
 _SOLVED = 1e-3  # of sqrt(rho'S^-1 rho): means are then known to a thousandth of what the near set leaves open
 
@@ -77,11 +83,13 @@ def certify_local(
     delta: float | None,
     rng: np.random.Generator,
     tol: float | None = None,
+    predicting: GaussianProcess | None = None,
 ) -> Certificate:
     """KL(exact || local), the exact log evidence and, at rows X, the exact predictions, in the units of y.
 
     Every training row is bounded where that is affordable and no ``delta`` was given; otherwise random probes bracket
-    the divergence with probability 1 - delta. ``tol`` is how well exact means should be known.
+    the divergence with probability 1 - delta. ``tol`` is how well exact means should be known. Bounds at rows X are of
+    another process of the same kernel, noise and rows where one is ``predicting``.
     """
     problem = LocalProblem.of(process)
     values = process.n_rows**2 // 2 * min(_NEAR * process.train_neighbours + 1, process.n_rows)
@@ -100,12 +108,49 @@ def certify_local(
     certificate = _in_user_units(problem, certificate, standardiser)
     if X is None:
         return certificate
-    certificate = _add_rows(problem, certificate, dual, standardiser, X)
+    certificate = _add_rows(problem, certificate, dual, standardiser, X, predicting or process)
     known = certificate.evidence["mean_resolution"]
     if tol is None or known <= tol:
         return certificate
     text = f"exact means are known to +-{known:.3g}, not to tol={tol:g}: raise train_neighbours or noise_variance"
     return replace(certificate, notes=(*certificate.notes, text))
+
+
+def certify_full_scale(
+    process: FullScaleProcess,
+    standardiser: Standardiser,
+    X: Rows | None,
+    delta: float | None,
+    rng: np.random.Generator,
+    tol: float | None = None,
+) -> Certificate:
+    """As ``certify_local``, for low rank plus local: KL(exact || model) from above by V8, or V8+ where there are many
+    rows or a ``delta`` is given.
+    """
+    local, s2, n = process.local, process.noise_variance, process.n_rows
+    near = min(_NEAR * max(local.train_neighbours, 1), n)
+    certain = delta is None and n**2 // 2 * (near + process.features.rank) <= _MOST_KERNEL_VALUES
+    risk = 0.0 if certain else DEFAULT_DELTA if delta is None else delta
+    half = None if certain else 0.5 * risk  # one half for each of the two statements that draw at random
+    certificate = certify_local(local, standardiser, X, half, rng, tol, process)
+    covariance, points = ResidualCovariance(process.kernel, process.features, local.inputs), local.index.points
+    sets = earlier_neighbours(points, local.train_neighbours)
+    given = (covariance, covariance.augment(local.inputs), points, sets, near, s2)
+    if half is None:
+        upper, name = full_scale_divergence_above(*given), "V8 (rows)"
+    else:
+        upper, name = full_scale_divergence_by_sample(*given, _SAMPLED, half, rng), "V8+ (sampled rows)"
+    note = (
+        f"the model has {process.features.rank} features beside {local.train_neighbours} earlier neighbours of each "
+        "row; the exact GP has the same kernel, noise and rows"
+    )
+    return replace(
+        certificate,
+        kl=Interval(0.0, upper),
+        theorem=f"{name}; of the exact GP: {certificate.theorem}",
+        confidence=1.0 - risk,
+        notes=(note, *certificate.notes[1:]),
+    )
 
 
 def _certificate(problem: LocalProblem, kl: Interval, dual: DualWeights, theorem: str) -> Certificate:
@@ -149,7 +194,7 @@ def bracket_rows(problem: LocalProblem) -> Interval:
     inputs, points, rows = process.inputs.double(), process.index.points, np.arange(process.n_rows)
     covariance = KernelCovariance(process.kernel, inputs)
     lower, upper = 0.5 * np.log(own.lowest / problem.larger.highest), np.full(len(rows), math.inf)
-    size = _NEAR * process.train_neighbours
+    size = _NEAR * max(process.train_neighbours, 1)
     while len(rows):
         bounds = bound_rows(
             covariance, inputs[torch.from_numpy(rows)], inputs, lambda b: nearest_before(points, int(rows[b]), size),  # noqa: B023
@@ -203,11 +248,16 @@ def solve_targets(problem: LocalProblem) -> DualWeights:
 
 
 def _add_rows(
-    problem: LocalProblem, certificate: Certificate, dual: DualWeights, standardiser: Standardiser, X: Rows
+    problem: LocalProblem,
+    certificate: Certificate,
+    dual: DualWeights,
+    standardiser: Standardiser,
+    X: Rows,
+    predicting: GaussianProcess,
 ) -> Certificate:
     """Bounds on single predictions in the units of y."""
     inputs, unit = torch.from_numpy(standardiser.inputs(X)), standardiser.y_scale
-    mean, _ = problem.process.moments(inputs)
+    mean, _ = predicting.moments(inputs)
     bounds, error = bound_predictions(problem, inputs, dual)
     distance = np.abs(mean.numpy() - bounds.mean)
     return replace(
@@ -228,7 +278,7 @@ def bound_predictions(problem: LocalProblem, X: Tensor, dual: DualWeights) -> tu
     new, inputs = process.transform(X).double(), process.inputs.double()
     covariance = KernelCovariance(process.kernel, torch.cat([inputs, new]))
     found, rows = np.empty((5, len(new))), np.arange(len(new))
-    size = min(max(process.neighbours, _NEAR * process.train_neighbours), process.n_rows)
+    size = min(max(process.neighbours, _NEAR * max(process.train_neighbours, 1)), process.n_rows)
     while len(rows):
         points = new[torch.from_numpy(rows)]
         near = process.index.nearest(search_coordinates(process.kernel, points), size)

@@ -14,6 +14,7 @@ from certgp.features import FeatureMap
 from certgp.gp import Statistics
 from certgp.guarantees.local_factor import LocalFactor
 from certgp.guarantees.local_rows import Covariance, KernelCovariance, bound_rows
+from certgp.guarantees.local_sample import mean_above
 from certgp.guarantees.local_sets import nearest_before
 from certgp.guarantees.rounding import divergence_rounding
 from certgp.kernels import Kernel
@@ -81,19 +82,55 @@ class ResidualCovariance:
 
 
 @torch.no_grad()
-def full_scale_divergence_above(
-    covariance: Covariance, inputs: Tensor, points: Array, sets: Indices, near: int, noise_variance: float
-) -> float:
-    r"""V8: KL(exact || low rank + local) <= 1/2 sum log(d_i / d_i*), both of the residual process R + s2 I.
+def full_scale_terms(
+    covariance: Covariance,
+    inputs: Tensor,
+    points: Array,
+    rows: Indices,
+    sets: Indices,
+    near: int,
+    noise_variance: float,
+) -> Array:
+    r"""1/2 log(d_i / d_i*) of some rows (B,), from above, both variances of the residual process R + s2 I.
 
-    ``covariance`` is R between rows ``inputs`` (N, .), as ``augment`` makes them; ``sets`` (N, m) are the model's, of
+    ``covariance`` is R between rows ``inputs`` (N, .), as ``augment`` makes them; ``sets`` (B, m) are the model's, of
     earlier rows; ``near`` how many rows, by the coordinates ``points``, bound d_i* from below (V3 applied to R).
     """
-    rows = np.arange(len(inputs))
-    own = bound_rows(covariance, inputs, inputs, lambda b: sets[b][sets[b] >= 0], noise_variance, before=rows)
+    at = inputs[torch.from_numpy(rows)]
+    own = bound_rows(covariance, at, inputs, lambda b: sets[b][sets[b] >= 0], noise_variance, before=rows)
     more = bound_rows(
-        covariance, inputs, inputs, lambda b: nearest_before(points, b, near), noise_variance, before=rows
+        covariance, at, inputs, lambda b: nearest_before(points, int(rows[b]), near), noise_variance, before=rows
     )
     lowest = np.maximum(own.lower, more.lower)
     terms = np.log((own.upper + noise_variance) / (lowest + noise_variance)) + 8.0 * UNIT_ROUNDOFF
-    return 0.5 * float(terms.sum()) * (1.0 + 1e-12)
+    return np.asarray(0.5 * terms)
+
+
+def full_scale_divergence_above(
+    covariance: Covariance, inputs: Tensor, points: Array, sets: Indices, near: int, noise_variance: float
+) -> float:
+    """V8: KL(exact || low rank + local) <= 1/2 sum log(d_i / d_i*) over all rows, both of the residual process."""
+    rows = np.arange(len(inputs))
+    terms = full_scale_terms(covariance, inputs, points, rows, sets, near, noise_variance)
+    return float(terms.sum()) * (1.0 + 1e-12)
+
+
+def full_scale_divergence_by_sample(
+    covariance: Covariance,
+    inputs: Tensor,
+    points: Array,
+    sets: Indices,
+    near: int,
+    noise_variance: float,
+    count: int,
+    delta: float,
+    rng: np.random.Generator,
+) -> float:
+    """V8+: the sum of V8 through ``count`` rows drawn independently, but with probability delta; ``sets`` (N, m).
+
+    Terms lie in [0, 1/2 log((k(x, x) + s2) / s2)], so the empirical Bernstein inequality bounds their mean.
+    """
+    n, rows = len(inputs), rng.integers(len(inputs), size=count)
+    terms = full_scale_terms(covariance, inputs, points, rows, sets[rows], near, noise_variance)
+    largest = 0.5 * math.log1p(covariance.prior_variance / noise_variance) * (1.0 + 1e-9)
+    return n * mean_above(np.clip(terms, 0.0, largest), largest, delta) * (1.0 + 1e-12)

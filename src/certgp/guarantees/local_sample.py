@@ -55,10 +55,10 @@ def bracket_by_sample(
     values = total * np.clip(gaps / ranges[rows], 0.0, 1.0)
     slack = 4.0 * local.n_rows * UNIT_ROUNDOFF * float(np.abs(np.log(larger.highest)).sum())
     lower = divergence_below(local, larger)
-    return Interval(lower, max(lower, known + slack + _mean_above(values, total, delta)))
+    return Interval(lower, max(lower, known + slack + mean_above(values, total, delta)))
 
 
-def _mean_above(values: Array, largest: float, delta: float) -> float:
+def mean_above(values: Array, largest: float, delta: float) -> float:
     """A bound on the mean of independent values in [0, largest], but with probability delta: the empirical Bernstein
     inequality.  [Maurer and Pontil 2009, theorem 4]
     """

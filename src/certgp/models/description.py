@@ -13,6 +13,7 @@ from certgp.errors import ModelFileError
 from certgp.features.base import FEATURE_MAPS, build_features
 from certgp.gp import (
     ExactProcess,
+    FullScaleProcess,
     GaussianProcess,
     IterativeProcess,
     LocalProcess,
@@ -22,6 +23,7 @@ from certgp.gp import (
     Statistics,
 )
 from certgp.gp.conjugate_gradients import ExactSolution
+from certgp.gp.full_scale import WhitenedStatistics
 from certgp.guarantees import Certificate
 from certgp.guarantees.subject import name_kernel_inputs
 from certgp.kernels import kernel_from_description
@@ -102,6 +104,8 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
         return _describe_local(process, values)
     if isinstance(process, IterativeProcess):
         return _describe_iterative(process, values)
+    if isinstance(process, FullScaleProcess):
+        return _describe_full_scale(process, values)
     if not isinstance(process, LowRankProcess):
         raise ModelFileError(f"a {type(process).__name__} cannot be saved")
     stats, model = process.statistics, process.model
@@ -149,6 +153,28 @@ def _build_local(tensors: Tensors, values: Values, network: nn.Module | None) ->
     )
 
 
+def _describe_full_scale(process: FullScaleProcess, values: Values) -> tuple[Tensors, Values]:
+    tensors, local = _describe_local(process.local, values)
+    check_registered(type(process.features), FEATURE_MAPS)
+    tensors |= {f"features.{name}": tensor for name, tensor in process.features.state_dict().items()}
+    known = process.known
+    return tensors | {"statistics.A": known.statistics.A, "statistics.b": known.statistics.b}, values | {
+        "kind": "full_scale",
+        "local": local,
+        "features": process.features.describe(),
+        "yty": known.statistics.yty,
+        "log_determinant": known.log_determinant,
+    }
+
+
+def _build_full_scale(tensors: Tensors, values: Values, network: nn.Module | None) -> FullScaleProcess:
+    local = _build_local(tensors, values["local"], network)
+    features = build_features(values["features"], _select_part(tensors, "features."))
+    n = local.n_rows
+    stats = Statistics(tensors["statistics.A"], tensors["statistics.b"], values["yty"], n, float(n))
+    return FullScaleProcess(local, features, WhitenedStatistics(stats, values["log_determinant"]))
+
+
 def _describe_iterative(process: IterativeProcess, values: Values) -> tuple[Tensors, Values]:
     solution = process.solution
     tensors, local = _describe_local(process.local, values)
@@ -189,6 +215,8 @@ def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -
         return ExactProcess(kernel, tensors["rows.X"], tensors["rows.y"], noise)
     if values["kind"] == "local":
         return _build_local(tensors, values, network)
+    if values["kind"] == "full_scale":
+        return _build_full_scale(tensors, values, network)
     if values["kind"] == "iterative":
         return _build_iterative(tensors, values, network)
     transform = build_transform(values["transform"], _select_part(tensors, "model.transform."), network)

@@ -17,6 +17,7 @@ from certgp.engines.local import default_chunk_rows
 from certgp.gp import (
     Box,
     ExactProcess,
+    FullScaleProcess,
     GaussianProcess,
     IterativeProcess,
     LocalProcess,
@@ -140,7 +141,7 @@ class FittedModel:
 def _extend(process: GaussianProcess, more: RowSource, engine: Engine) -> GaussianProcess:
     if isinstance(process, MixtureProcess):
         return MixtureProcess([_extend(member, more, engine) for member in process.members])
-    if isinstance(process, ExactProcess | IterativeProcess | LocalProcess):
+    if isinstance(process, ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess):
         rows = more.take(slice(None))
         return process.updated(rows.X, rows.y)
     if isinstance(process, LowRankProcess):

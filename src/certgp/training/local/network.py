@@ -10,6 +10,7 @@ import torch
 
 from certgp.training.local.metric import NetworkMetric
 from certgp.training.local.objective import LocalObjective, TargetRows
+from certgp.training.parameters import ParameterVector
 
 _BATCH, _BATCHES = 256, 16  # targets a step, but so many steps an epoch at least
 _RATE, _SHRINKAGE = 2e-3, 1e-3
@@ -27,6 +28,7 @@ def train_network(
     ``fresh`` draws the targets of an epoch with their neighbours in the embedding of the moment; ``after_epoch`` sees
     the epoch's number and mean loss and ends the training by returning True.
     """
+    parameters = ParameterVector(metric)
     optimiser = torch.optim.AdamW(metric.parameters(), lr=_RATE, betas=_BETAS, weight_decay=_SHRINKAGE)
     for epoch in range(epochs):
         data = fresh()
@@ -38,7 +40,7 @@ def train_network(
                 group["lr"] = 0.5 * _RATE * (1.0 + math.cos(math.pi * (epoch + batch / batches) / epochs))
             objective = LocalObjective(metric, data.part(slice(rows[0], rows[-1] + 1)))
             value, gradient = objective.evaluate(objective.start())
-            objective.parameters.set_gradient(gradient)
+            parameters.set_gradient(gradient)
             optimiser.step()
             metric.clip_variances()
             losses.append(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -25,8 +26,10 @@ def profiled_loss(metric: Metric, data: TargetRows, ratio: float) -> tuple[float
     return 0.5 * float(np.mean(np.log(d))) + 0.5 * (math.log(2.0 * math.pi * signal) + 1.0), signal
 
 
-def fit_noise(metric: Metric, data: TargetRows) -> float:
-    r"""Set sf2 and g = s2 / sf2 to their best values for these rows and neighbours; the mean loss that is left.
+def fit_noise(metric: Metric, profiled: Callable[[float], tuple[float, float]]) -> float:
+    r"""Set sf2 and g = s2 / sf2 to their best values; the mean loss that is left.
+
+    ``profiled`` gives the mean loss of many rows at a ratio g and the best sf2, and that sf2.
 
     Rows that contradict their neighbours are rare and decide the noise, so this takes many more rows than the metric
     does. With sf2 in closed form one number is left: a grid, because the loss may have several minima, then a search
@@ -34,7 +37,7 @@ def fit_noise(metric: Metric, data: TargetRows) -> float:
     """
 
     def loss(log_ratio: float) -> float:
-        return profiled_loss(metric, data, math.exp(log_ratio))[0]
+        return profiled(math.exp(log_ratio))[0]
 
     grid = np.linspace(math.log(NOISE_BOUNDS[0]), math.log(NOISE_BOUNDS[1]), _GRID)
     values = [loss(at) for at in grid]
@@ -42,6 +45,6 @@ def fit_noise(metric: Metric, data: TargetRows) -> float:
     ends = float(grid[max(low - 1, 0)]), float(grid[min(low + 1, _GRID - 1)])
     found = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 0.02})
     ratio = math.exp(float(found.x) if found.fun <= values[low] else float(grid[low]))
-    value, signal = profiled_loss(metric, data, ratio)
+    value, signal = profiled(ratio)
     metric.set_variances(signal, ratio)
     return value

@@ -41,7 +41,7 @@ class TargetRows:
 
     def part(self, some: slice) -> TargetRows:
         """Some of the targets, with the rows that they need."""
-        return _compact(self.rows, self.targets[some], self.neighbours[some])
+        return compact(self.rows, self.targets[some], self.neighbours[some])
 
 
 @torch.no_grad()
@@ -50,10 +50,10 @@ def pick_targets(metric: Metric, rows: Chunk, targets: Indices, count: int) -> T
     kernel, points = metric.kernel, metric(rows.X)
     where = search_coordinates(kernel, points)
     near = Neighbours(where).nearest(where[targets], min(count, len(where) - 1), own=targets)
-    return _compact(rows, targets, near)
+    return compact(rows, targets, near)
 
 
-def _compact(rows: Chunk, targets: Indices, near: Indices) -> TargetRows:
+def compact(rows: Chunk, targets: Indices, near: Indices) -> TargetRows:
     """Targets and neighbours (B, m) among rows, of which only those that occur are kept."""
     used, place = np.unique(np.concatenate([near.ravel(), targets]), return_inverse=True)
     missing = int(used[0] == -1)
@@ -72,22 +72,57 @@ def row_losses(metric: Metric, data: TargetRows) -> Array:
     return -gaussian_log_density(data.rows.y[own].numpy(), found.mean, variance)
 
 
+class MetricVector:
+    """The parameters of a metric as the vector that an optimiser moves."""
+
+    def __init__(self, metric: Metric) -> None:
+        self._metric, self._parameters = metric, ParameterVector(metric)
+
+    def start(self) -> Array:
+        """The numbers as they are now."""
+        return self._parameters.get()
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """The box of each number."""
+        boxes, free = self._metric.parameter_bounds(), (-np.inf, np.inf)
+        return [boxes.get(name, free) for name, p in self._parameters.named for _ in range(p.numel())]
+
+    def move_to(self, values: Array) -> None:
+        """Set the numbers."""
+        self._parameters.set(values)
+
+    def pull_back(self, outputs: list[Tensor], cotangents: list[Tensor]) -> dict[str, Tensor]:
+        """Gradients, by name, of the parameters beside the variances that ``outputs`` depend on."""
+        shape = {name: p for name, p in self._parameters.named if name not in _VARIANCES}
+        pairs = [pair for pair in zip(outputs, cotangents, strict=True) if pair[0].requires_grad]
+        if not shape or not pairs:
+            return {}
+        some, given = (list(each) for each in zip(*pairs, strict=True))
+        found = torch.autograd.grad(some, list(shape.values()), given, retain_graph=True, allow_unused=True)
+        return {name: by for name, by in zip(shape, found, strict=True) if by is not None}
+
+    def flatten(self, by_shape: dict[str, Tensor], by_log_signal: float, by_log_ratio: float) -> Array:
+        """A gradient as numbers in the vector's order."""
+        by_variance = {"log_signal": by_log_signal, "log_ratio": by_log_ratio}
+        by = by_shape | {name: torch.tensor(value, dtype=torch.float64) for name, value in by_variance.items()}
+        return ParameterVector.flatten([by.get(name, torch.zeros_like(p)) for name, p in self._parameters.named])
+
+
 class LocalObjective(Objective):
     """Mean over rows of -log N(y_i | mean_i, d_i) given their neighbours, which stay as they are."""
 
     def __init__(self, metric: Metric, data: TargetRows) -> None:
         self.metric, self._data = metric, data
-        self.parameters = ParameterVector(metric)
+        self._vector = MetricVector(metric)
 
     def start(self) -> Array:
-        return self.parameters.get()
+        return self._vector.start()
 
     def bounds(self) -> list[tuple[float, float]]:
-        boxes, free = self.metric.parameter_bounds(), (-np.inf, np.inf)
-        return [boxes.get(name, free) for name, p in self.parameters.named for _ in range(p.numel())]
+        return self._vector.bounds()
 
     def move_to(self, values: Array) -> None:
-        self.parameters.set(values)
+        self._vector.move_to(values)
 
     @torch.enable_grad()
     def evaluate(self, values: Array) -> tuple[float, Array]:
@@ -98,33 +133,20 @@ class LocalObjective(Objective):
         else:
             starts = range(0, len(self._data.targets), _BLOCK_ROWS)
             parts = [self._differentiate_block(kernel, points, slice(i, i + _BLOCK_ROWS)) for i in starts]
-        gradient = np.sum([self._flatten(loss, by_shape) for loss, by_shape in parts], axis=0)
+        by = [self._vector.flatten(shape, loss.by_log_signal, loss.by_log_ratio) for loss, shape in parts]
         n = len(self._data.targets)
-        return sum(loss.value for loss, _ in parts) / n, gradient / n
+        return sum(loss.value for loss, _ in parts) / n, np.sum(by, axis=0) / n
 
     def _differentiate_radial(self, kernel: Kernel, points: Tensor) -> tuple[Loss, dict[str, Tensor]]:
         data, metric = self._data, self.metric
         Z = coordinates(kernel, points)
         fixed, y = Z.detach().contiguous(), data.rows.y
         loss, by_Z = radial_loss(kernel, fixed, y, data.targets, data.neighbours, metric.signal, metric.ratio)
-        return loss, self._pull_back(Z, by_Z)
+        return loss, self._vector.pull_back([Z], [by_Z])
 
     def _differentiate_block(self, kernel: Kernel, points: Tensor, part: slice) -> tuple[Loss, dict[str, Tensor]]:
         data, own = self._data, torch.from_numpy(self._data.targets[part])
         block = gather(points[own], points, data.rows.y, data.neighbours[part], data.rows.y[own])
         K = correlation_blocks(kernel, block.points)
         loss, by_K = general_loss(K, block, self.metric.signal, self.metric.ratio, kernel)
-        return loss, self._pull_back(K, by_K)
-
-    def _pull_back(self, output: Tensor, cotangent: Tensor) -> dict[str, Tensor]:
-        """Gradients of the parameters that ``output`` depends on, by name."""
-        shape = {name: p for name, p in self.parameters.named if name not in _VARIANCES}
-        if not shape:
-            return {}
-        found = torch.autograd.grad(output, list(shape.values()), cotangent, retain_graph=True, allow_unused=True)
-        return {name: by for name, by in zip(shape, found, strict=True) if by is not None}
-
-    def _flatten(self, loss: Loss, by_shape: dict[str, Tensor]) -> Array:
-        by_variance = {"log_signal": loss.by_log_signal, "log_ratio": loss.by_log_ratio}
-        by = by_shape | {name: torch.tensor(value, dtype=torch.float64) for name, value in by_variance.items()}
-        return ParameterVector.flatten([by.get(name, torch.zeros_like(p)) for name, p in self.parameters.named])
+        return loss, self._vector.pull_back([K], [by_K])

@@ -4,30 +4,39 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from certgp.checks import check_choice, check_count
 from certgp.data import Chunk, RowSource, target_is_constant
 from certgp.errors import ConvergenceWarning, InvalidInputError, warn_user
+from certgp.features import NystromMap, greedy_rows
+from certgp.gp import FullScaleProcess, LocalProcess
 from certgp.gp.conditionals import is_radial
-from certgp.gp.local import LocalProcess
 from certgp.kernels import Kernel
 from certgp.training.full_batch.lbfgs import minimise
+from certgp.training.full_batch.objective import Objective
 from certgp.training.full_batch.start import scan_length_scales
 from certgp.training.full_batch.trials import Trial
 from certgp.training.history import History, Iteration, OptimisationResult
 from certgp.training.local import (
+    JITTER,
+    FullScaleObjective,
     LinearMetric,
     LocalObjective,
+    LowRankPart,
     Metric,
     NetworkMetric,
     ScaledMetric,
     TargetRows,
     fit_noise,
+    pick_earlier,
     pick_targets,
     profiled_loss,
     row_losses,
@@ -42,6 +51,8 @@ _ROUND_ROWS, _ROUND_ITERATIONS, _ROUNDS, _TRIAL_ROUNDS = 2_000, 15, 4, 2
 _MAP_ROWS, _MAP_ITERATIONS, _MAP_ROUNDS, _MAP_COLUMNS = 10_000, 10, 4, 20
 _EPOCHS, _EPOCH_ROWS = 20, 8_192
 _NOISE_ROWS = 8_000
+_LOW_RANK_ROUNDS, _LOW_RANK_ROWS = 2, 4_000
+_CENTRE_ROWS = 3_000  # that inducing points are chosen from
 _RATIOS = (0.01, 0.3, 10.0)  # of noise to signal, of which the best counts for a factor
 _FACTORS = (1.0, 0.3, 0.1, 0.03, 0.01, 3.0, 10.0)  # of the starting length-scales
 _DEFAULT_KERNEL, _FEWEST_ITERATIONS_TO_CHOOSE = "matern32", 120
@@ -58,11 +69,14 @@ class LocalRecipe:
     neighbours: int
     train_neighbours: int
     metric: str
+    rank: int = 0  # features beside the neighbours
     hidden: tuple[int, ...] = (128, 64)
 
     def __post_init__(self) -> None:
-        check_count("neighbours", self.neighbours)
-        check_count("train_neighbours", self.train_neighbours)
+        check_count("rank", self.rank, least=0)
+        least = 0 if self.rank else 1
+        check_count("neighbours", self.neighbours, least)
+        check_count("train_neighbours", self.train_neighbours, least)
         check_choice("metric", self.metric, METRICS)
 
 
@@ -98,15 +112,21 @@ class LocalTrainer(Trainer):
         rng = self.settings.new_generator()
         order = rng.permutation(source.n_rows)
         read, starts = source.take(slice(None)), self._starts(source.n_columns)
-        if not self.settings.optimize or target_is_constant(source):
-            return Fit(self._process(_scaled(starts[0], source.n_columns), read, order), OptimisationResult.none())
-        progress = _Progress(time.perf_counter())
         rows = Chunk(read.X.double(), read.y.double())
-        metric = _Training(self._recipe, self.settings, rows, rng, progress).run(starts)
+        if not self.settings.optimize or target_is_constant(source):
+            metric: Metric = _scaled(starts[0], source.n_columns)
+            return Fit(self._process(metric, _in_order(rows, order)), OptimisationResult.none())
+        progress = _Progress(time.perf_counter())
+        training = _Training(self._recipe, self.settings, rows, rng, progress)
+        metric = training.run(starts)
+        ordered = _in_order(rows, order)
+        centres = _centres(metric, ordered, self._recipe.rank)
+        if self._recipe.rank and not progress.stopped:
+            training.fit_low_rank(metric, ordered, centres)
         outcome = _outcome(progress, self.settings.max_iter)
         if not outcome.converged and not outcome.stopped:
             warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
-        return Fit(self._process(metric, read, order), outcome, tuple(progress.trials))
+        return Fit(self._process(metric, ordered, centres), outcome, tuple(progress.trials))
 
     def _kernels(self) -> tuple[str | Kernel, ...]:
         """The kernels to choose from."""
@@ -119,13 +139,27 @@ class LocalTrainer(Trainer):
         """The kernels at their starting values."""
         return [replace(self.settings, kernel=each).start(math.sqrt(dimension)) for each in self._kernels()]
 
-    def _process(self, metric: Metric, rows: Chunk, order: NDArray[np.int64]) -> LocalProcess:
-        """The local process of all rows, in a random order."""
-        pick = torch.from_numpy(order)
-        transform, kernel = metric.result()
-        noise = metric.signal * metric.ratio
-        X, y = rows.X.double()[pick], rows.y.double()[pick]
-        return LocalProcess(transform, kernel, X, y, noise, self._recipe.neighbours, self._recipe.train_neighbours)
+    def _process(self, metric: Metric, rows: Chunk, centres: Tensor | None = None) -> LocalProcess | FullScaleProcess:
+        """The process of all rows, in random order, with inducing points at the images of the centres."""
+        recipe, (transform, kernel) = self._recipe, metric.result()
+        sizes = recipe.neighbours, recipe.train_neighbours
+        local = LocalProcess(transform, kernel, rows.X, rows.y, metric.signal * metric.ratio, *sizes)
+        if not recipe.rank:
+            return local
+        points = local.transform(_centres(metric, rows, recipe.rank) if centres is None else centres)
+        return FullScaleProcess(local, NystromMap(kernel.with_signal_variance(1.0), points, jitter=JITTER))
+
+
+def _in_order(rows: Chunk, order: NDArray[np.int64]) -> Chunk:
+    pick = torch.from_numpy(order)
+    return Chunk(rows.X[pick], rows.y[pick])
+
+
+@torch.no_grad()
+def _centres(metric: Metric, rows: Chunk, rank: int) -> Tensor:
+    """Rows (r, D) for inducing points, of the first of rows in random order: the metric of the moment chooses."""
+    some = rows.X[: _CENTRE_ROWS if rank else 0]
+    return some[greedy_rows(metric.kernel, metric(some), min(rank, len(some)))]
 
 
 def _scaled(start: Start, dimension: int) -> ScaledMetric:
@@ -222,13 +256,17 @@ class _Training:
 
     def _rounds(self, metric: Metric, rounds: int, rows: int, iterations: int) -> float:
         """Optimise on fresh rows and their neighbours in the metric of the moment, again and again."""
+        return self._optimise(rounds, iterations, lambda: LocalObjective(metric, self._fresh(metric, rows)))
+
+    def _optimise(self, rounds: int, iterations: int, new_objective: Callable[[], Objective]) -> float:
+        """A few iterations on each of some objectives; the last value."""
         value = math.nan
         for _ in range(rounds):
             history = self.progress.history
             left = self.settings.max_iter - len(history)
             if self.progress.stopped or left == 0:
                 break
-            objective = LocalObjective(metric, self._fresh(metric, rows))
+            objective = new_objective()
             before, _ = objective.evaluate(objective.start())
             outcome = minimise(
                 objective,
@@ -244,13 +282,26 @@ class _Training:
             self.progress.gain = before - value
         return value
 
+    def fit_low_rank(self, metric: Metric, rows: Chunk, centres: Tensor) -> None:
+        """Go on from the local fit with the evidence of low rank plus local, of rows in their final order."""
+        n = len(rows.y)
+        low_rank = LowRankPart(centres, n)
+
+        def objective(count: int) -> FullScaleObjective:
+            targets = np.sort(self.rng.choice(n, min(count, n), replace=False))
+            near = pick_earlier(metric, rows, targets, self.recipe.train_neighbours)
+            return FullScaleObjective(metric, near, low_rank)
+
+        self._optimise(_LOW_RANK_ROUNDS, _ROUND_ITERATIONS, lambda: objective(_LOW_RANK_ROWS))
+        fit_noise(metric, objective(_NOISE_ROWS).profiled)
+
     def _fresh(self, metric: Metric, rows: int) -> TargetRows:
         """Rows that are drawn anew, none of them a judge, with their neighbours."""
         targets = np.sort(self.rng.choice(self.pool, min(rows, len(self.pool)), replace=False))
         return pick_targets(metric, self.rows, targets, self.recipe.train_neighbours)
 
     def _fit_noise(self, metric: Metric, rows: int = _NOISE_ROWS) -> None:
-        fit_noise(metric, self._fresh(metric, rows))
+        fit_noise(metric, partial(profiled_loss, metric, self._fresh(metric, rows)))
 
     def _judge(self, metric: Metric) -> NDArray[np.float64]:
         """The loss of every judge given its neighbours."""
