@@ -78,20 +78,26 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def trainer(self, settings: Settings) -> Trainer:
         """What trains this model; making it refuses parameters that cannot work."""
 
-    def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> Self:
-        """Learn hyper-parameters from all rows and condition on them. X (N, D), y (N,), or rows that hold both."""
+    def fit(
+        self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn hyper-parameters from all rows and condition on them. X (N, D), y (N,), or rows that hold both.
+
+        With ``sample_weight`` (N,) the noise variance of row i is ``noise_variance_`` / sample_weight_i; 0 leaves the
+        row out. A row to predict has weight one.
+        """
         before = dict(self.__dict__)
         try:
-            return self._fit(X, y)
+            return self._fit(X, y, sample_weight)
         except BaseException:  # a refused or interrupted fit leaves the estimator as it was, fitted or not
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X: ArrayLike | Rows, y: ArrayLike | None) -> Self:
+    def _fit(self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         self._check_parameters()
         self.target_name_ = self.table_ = None
-        rows = load_rows(self, X, y, least_rows=2)
+        rows = load_rows(self, X, y, sample_weight, least_rows=2)
         summary = summarise(rows)
         warn_about_constants(summary, self.standardize)
         self._fitting = self._prepare(rows, summary)
@@ -106,11 +112,13 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         source = StandardisedRows(rows, standardiser, DTYPES[settings.dtype])
         return Fitting(rows, summary, settings, source, self.trainer(settings), self._new_generator)
 
-    def partial_fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Condition on further rows; hyper-parameters, features and standardisation stay. The first call is ``fit``."""
         if self._model is None:
-            return self.fit(X, y)
-        rows = load_rows(self, X, y, reset=False)
+            return self.fit(X, y, sample_weight)
+        rows = load_rows(self, X, y, sample_weight, reset=False)
         lower, upper = summarise(rows).range()
         self._model = model = self._model.extended(self._source(self._model, rows), lower, upper, self._engine())
         self.rank_ = model.process.rank
@@ -174,16 +182,24 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def score(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictive means: 1 - (mean squared error) / (variance of y)."""
-        target = read_target(load_rows(self, X, y, reset=False)) if isinstance(X, Rows) else y
-        return float(super().score(X, target, sample_weight))
+        if not isinstance(X, Rows):
+            return float(super().score(X, y, sample_weight))
+        rows = load_rows(self, X, y, sample_weight, reset=False)
+        return float(super().score(rows, read_target(rows), rows.weights(slice(None))))
 
-    def nlpd(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> float:
-        """Mean negative log predictive density of y (n,) at X (n, D), in the units of y; lower is better."""
+    def nlpd(
+        self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Mean negative log predictive density of y (n,) at X (n, D), in the units of y; lower is better.
+
+        With ``sample_weight`` (n,) the weighted mean over rows, as in ``score``; each still has the noise of weight one.
+        """
         model = self._fitted()
-        rows = load_rows(self, X, y, reset=False)
+        rows = load_rows(self, X, y, sample_weight, reset=False)
         check_finite(rows)
         means, variances = model.member_moments(rows)
-        return -float(np.mean(mixture_log_density(read_target(rows), means, variances + model.member_noise())))
+        densities = mixture_log_density(read_target(rows), means, variances + model.member_noise())
+        return -float(np.average(densities, weights=rows.weights(slice(None))))
 
     def log_marginal_likelihood(self) -> float:
         """Log density of the training targets under the fitted model, in the units of y."""
@@ -199,7 +215,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         delta: float | None = None,
         probes: int = DEFAULT_PROBES,
         exact_solve: bool | Confirm = False,
-        rows: tuple[ArrayLike, ArrayLike] | Rows | None = None,
+        rows: tuple[ArrayLike, ...] | Rows | None = None,
     ) -> Certificate:
         """How far this model is from the exact GP with the same hyper-parameters, with proof.
 
@@ -217,14 +233,15 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         exact_solve : where the reference is too weak for ``tol``, compute the exact means by conjugate gradients with
             streamed products by the exact kernel matrix, O(N^2) each. The cost is estimated first: True prints it to
             stderr and goes on, a function of the ``CostEstimate`` decides by returning True or False
-        rows : the training rows, a pair (X, y) or a ``Rows`` object, needed after loading from a file for everything
-            but the saved certificate; they are checked against what the model was conditioned on
+        rows : the training rows, a pair (X, y), a triple (X, y, sample_weight) or a ``Rows`` object, needed after
+            loading from a file for everything but the saved certificate; they are checked against what the model was
+            conditioned on
 
         Notes
         -----
         Without arguments the best certificate that is known is returned: a saved or earlier one, where it is tighter.
         The exact GP is ``ExactGP(kernel=gp.kernel_, noise_variance=gp.noise_variance_, optimize=False)`` on the same
-        rows, also for rows outside the training range. Behind a projection or a network it is the exact GP on their
+        rows with the same weights, also for rows outside the training range. Behind a projection or a network it is the exact GP on their
         outputs, and the sentence says so. An exact GP is its own truth.
         """
         model = self._fitted()
@@ -367,7 +384,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def _source(self, model: FittedModel, rows: Rows) -> StandardisedRows:
         return StandardisedRows(rows, model.standardiser, torch.float64 if model.in_float64 else torch.float32)
 
-    def _training_source(self, model: FittedModel, given: tuple[ArrayLike, ArrayLike] | Rows | None) -> RowSource:
+    def _training_source(self, model: FittedModel, given: tuple[ArrayLike, ...] | Rows | None) -> RowSource:
         """The rows that the model was conditioned on: those given, or those of the fit."""
         rows = model.rows
         if given is not None:

@@ -89,7 +89,9 @@ class Fitting:
         aside = PickedRows(self.rows, held_out)
         (mean,), (variance,) = model.member_moments(aside)
         y = read_target(aside)
-        model.process.noise_scale = noise_scale(y, mean, variance, model.noise_variance)
+        weights = aside.weights(slice(None))
+        noise = model.noise_variance if weights is None else model.noise_variance / weights
+        model.process.noise_scale = noise_scale(y, mean, variance, noise)
         more = SubsetSource(self.source, held_out)
         extended = model.extended(more, model.lower, model.upper, self.settings.engine)
         return self.model(extended.process), fit

@@ -57,8 +57,10 @@ def _slope(profile, Q, U, n):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def _gather(Z, y, neighbours, b, point, P, t):  # type: ignore[no-untyped-def]
-    """Coordinates (d, n + 1) of the neighbours of row b and of its own point, and the neighbours' targets; gives n."""
+def _gather(Z, y, noise, neighbours, b, point, P, t, e):  # type: ignore[no-untyped-def]
+    """Coordinates (d, n + 1) of the neighbours of row b and of its own point, and the neighbours' targets and noise
+    variances; gives n.
+    """
     n = 0
     for position in range(neighbours.shape[1]):
         row = neighbours[b, position]
@@ -66,6 +68,7 @@ def _gather(Z, y, neighbours, b, point, P, t):  # type: ignore[no-untyped-def]
             for d in range(P.shape[0]):
                 P[d, n] = Z[row, d]
             t[n] = y[row]
+            e[n] = noise[row]
             n += 1
     for d in range(P.shape[0]):
         P[d, n] = point[d]
@@ -85,15 +88,17 @@ def _squared_distances(P, i, Q):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def _fill(profile, P, n, signal, noise, C):  # type: ignore[no-untyped-def]
-    """Lower triangle of the covariance (n + 1, n + 1) of the neighbours' targets and of f at the point."""
+def _fill(profile, P, n, signal, e, C):  # type: ignore[no-untyped-def]
+    """Lower triangle of the covariance (n + 1, n + 1) of the neighbours' targets, with noise variances e, and of f at
+    the point.
+    """
+    e[n] = 0.0
     for i in range(n + 1):
         _squared_distances(P, i, C[i])
         _correlate(profile, C[i], i)
         for j in range(i):
             C[i, j] *= signal
-        C[i, i] = signal + noise
-    C[n, n] = signal
+        C[i, i] = signal + e[i]
 
 
 @_compile
@@ -158,14 +163,16 @@ def _dot(a, b, n):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def predict(profile, points, Z, y, neighbours, signal, noise, mean, variance, begin, end):  # type: ignore[no-untyped-def]
-    """Mean and variance of f at points (B, d) given y at their neighbours (B, m), rows of Z (n, d); -1 is no row."""
+def predict(profile, points, Z, y, noise, neighbours, signal, mean, variance, begin, end):  # type: ignore[no-untyped-def]
+    """Mean and variance of f at points (B, d) given y at their neighbours (B, m), rows of Z (n, d) with noise
+    variances (n,); -1 is no row.
+    """
     m = neighbours.shape[1]
     C, P = np.empty((m + 1, m + 1)), np.empty((Z.shape[1], m + 1))
-    t, panel = np.empty(m + 1), np.empty((4, m + 1))
+    t, e, panel = np.empty(m + 1), np.empty(m + 1), np.empty((4, m + 1))
     for b in range(begin, end):
-        n = _gather(Z, y, neighbours, b, points[b], P, t)
-        _fill(profile, P, n, signal, noise, C)
+        n = _gather(Z, y, noise, neighbours, b, points[b], P, t, e)
+        _fill(profile, P, n, signal, e, C)
         if not _factor(C, n, panel):
             variance[b] = np.nan
             continue
@@ -175,14 +182,14 @@ def predict(profile, points, Z, y, neighbours, signal, noise, mean, variance, be
 
 
 @_compile
-def weigh(profile, points, Z, y, neighbours, signal, noise, weights, variance, begin, end):  # type: ignore[no-untyped-def]
+def weigh(profile, points, Z, y, noise, neighbours, signal, weights, variance, begin, end):  # type: ignore[no-untyped-def]
     """As ``predict``, with the weights v = (K_N + s2 I)^-1 k (B, m) of the neighbours instead of the mean."""
     m = neighbours.shape[1]
     C, P = np.empty((m + 1, m + 1)), np.empty((Z.shape[1], m + 1))
-    t, panel = np.empty(m + 1), np.empty((4, m + 1))
+    t, e, panel = np.empty(m + 1), np.empty(m + 1), np.empty((4, m + 1))
     for b in range(begin, end):
-        n = _gather(Z, y, neighbours, b, points[b], P, t)
-        _fill(profile, P, n, signal, noise, C)
+        n = _gather(Z, y, noise, neighbours, b, points[b], P, t, e)
+        _fill(profile, P, n, signal, e, C)
         if not _factor(C, n, panel):
             variance[b] = np.nan
             continue
@@ -199,14 +206,14 @@ def weigh(profile, points, Z, y, neighbours, signal, noise, weights, variance, b
 
 
 @_compile
-def weigh_residual(profile, points, Z, features, neighbours, signal, noise, weights, variance, begin, end):  # type: ignore[no-untyped-def]
+def weigh_residual(profile, points, Z, features, noise, neighbours, signal, weights, variance, begin, end):  # type: ignore[no-untyped-def]
     """As ``weigh``, of the rows themselves, for the process k(x, x') - phi(x)'phi(x') that features (n, r) leave."""
     m, r = neighbours.shape[1], features.shape[1]
     C, P, F = np.empty((m + 1, m + 1)), np.empty((Z.shape[1], m + 1)), np.empty((m + 1, r))
-    t, panel, blank = np.empty(m + 1), np.empty((4, m + 1)), np.zeros(len(Z))
+    t, e, panel, blank = np.empty(m + 1), np.empty(m + 1), np.empty((4, m + 1)), np.zeros(len(Z))
     for b in range(begin, end):
-        n = _gather(Z, blank, neighbours, b, points[b], P, t)
-        _fill(profile, P, n, signal, noise, C)
+        n = _gather(Z, blank, noise, neighbours, b, points[b], P, t, e)
+        _fill(profile, P, n, signal, e, C)
         n = 0
         for position in range(m):
             if neighbours[b, position] >= 0:
@@ -234,7 +241,8 @@ def weigh_residual(profile, points, Z, features, neighbours, signal, noise, weig
 @_compile
 def predict_from(K, y, counts, noise, mean, variance, by_covariance, weights, begin, end):  # type: ignore[no-untyped-def]
     """``predict`` from covariances K (B, m + 1, m + 1) of f at the neighbours and, at position counts[b], at the point,
-    with the neighbours' targets y (B, m + 1). ``weights`` (B, m), where it has rows, receives v.
+    with the neighbours' targets and noise variances (B, m + 1), the point's own last. ``weights`` (B, m), where it has
+    rows, receives v.
     """
     m = K.shape[1] - 1
     C, t, u, panel = np.empty((m + 1, m + 1)), np.empty(m + 1), np.empty(m + 1), np.empty((4, m + 1))
@@ -243,7 +251,7 @@ def predict_from(K, y, counts, noise, mean, variance, by_covariance, weights, be
         for i in range(n + 1):
             for j in range(i + 1):
                 C[i, j] = K[b, i, j]
-            C[i, i] += noise
+            C[i, i] += noise[b, i]
         C[n, n] = K[b, n, n]
         if not _factor(C, n, panel):
             variance[b] = np.nan
@@ -265,7 +273,7 @@ def predict_from(K, y, counts, noise, mean, variance, by_covariance, weights, be
             for j in range(n):
                 u[j] = -u[j]
             u[n], t[n] = 1.0, 0.0
-            _cotangent(u, t, n, y[b, n] - mean[b], variance[b] + noise, by_covariance[b])
+            _cotangent(u, t, n, y[b, n] - mean[b], variance[b] + noise[b, n], by_covariance[b])
 
 
 @_compile
@@ -283,21 +291,22 @@ def _cotangent(u, a, n, error, d, G):  # type: ignore[no-untyped-def]
 
 @_compile
 def differentiate(  # type: ignore[no-untyped-def]
-    profile, points, targets, Z, y, neighbours, noise, scale, mean, variance, by_points, by_noise, begin, end
+    profile, points, targets, own_noise, Z, y, noise, neighbours, scale, mean, variance, by_points, by_noise, begin, end
 ):
-    """``predict`` at unit signal variance and the gradient of 1/2 log 2 pi d + e^2 / (2 d scale), d = variance + noise.
+    """``predict`` at unit signal variance and the gradient of 1/2 log 2 pi d + e^2 / (2 d scale), d = variance + noise,
+    the row's own.
 
     by_points (B, d, m + 1) is that in the coordinates of the neighbours, in their order, and of the row itself, in the
-    place after the last neighbour; by_noise (B,) that in the noise.
+    place after the last neighbour; by_noise (B,) that in the logarithm of a factor of all noise.
     """
     m, D = neighbours.shape[1], Z.shape[1]
     C, G, P = np.empty((m + 1, m + 1)), np.empty((m + 1, m + 1)), np.empty((D, m + 1))
     a, u, Q, S = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1), np.empty(m + 1)
-    panel = np.empty((4, m + 1))
+    panel, e = np.empty((4, m + 1)), np.empty(m + 1)
     root = 1.0 / math.sqrt(scale)
     for b in range(begin, end):
-        n = _gather(Z, y, neighbours, b, points[b], P, a)
-        _fill(profile, P, n, 1.0, noise, C)
+        n = _gather(Z, y, noise, neighbours, b, points[b], P, a, e)
+        _fill(profile, P, n, 1.0, e, C)
         if not _factor(C, n, panel):
             variance[b] = np.nan
             continue
@@ -312,11 +321,10 @@ def differentiate(  # type: ignore[no-untyped-def]
             a[j] *= root
             u[j] = -u[j]
         a[n], u[n] = 0.0, 1.0
-        _cotangent(u, a, n, (targets[b] - mean[b]) * root, variance[b] + noise, G)
-        own = G[n, n]
-        total = own
+        _cotangent(u, a, n, (targets[b] - mean[b]) * root, variance[b] + own_noise[b], G)
+        total = G[n, n] * own_noise[b]
         for i in range(n):
-            total += G[i, i]
+            total += G[i, i] * e[i]
         by_noise[b] = total
         for d in range(D):
             for j in range(m + 1):

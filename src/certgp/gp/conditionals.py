@@ -1,6 +1,6 @@
 """One Gaussian conditional per row: f at a point given the targets of a few neighbours.  [Vecchia 1988]
 
-    K_N = k(X_N, X_N) + s2 I,   v = K_N^-1 k(X_N, x),   mean = v'y_N,   variance = k(x, x) - k(X_N, x)'v
+    K_N = k(X_N, X_N) + s2 I (or diag(s2_N), where rows have noise variances of their own),   v = K_N^-1 k(X_N, x),   mean = v'y_N,   variance = k(x, x) - k(X_N, x)'v
 
 Kernels that depend on scaled distances alone run as compiled loops; any other kernel is evaluated by its own code,
 block by block, and only the algebra is compiled. Neighbours are row numbers (B, m); a row with fewer of them has -1 in
@@ -55,34 +55,38 @@ def condition(
     X: Tensor,
     y: Tensor,
     neighbours: Indices,
-    noise_variance: float,
+    noise_variance: float | Array,
     with_weights: bool = False,
 ) -> Conditionals:
-    """f at points (B, D) given y (n,) at their neighbours (B, m) among the rows X (n, D)."""
+    """f at points (B, D) given y (n,) at their neighbours (B, m) among the rows X (n, D), with one noise variance or
+    one for each of these (n,).
+    """
     B, m = neighbours.shape
+    noise = np.broadcast_to(np.asarray(noise_variance, dtype=np.float64), (len(X),))
     mean, variance = np.zeros(B), np.empty(B)
     weights = np.empty((B, m)) if with_weights else _NOTHING
     if is_radial(kernel):
-        _condition_radial(kernel, points, X, y, neighbours, noise_variance, mean, variance, weights)
+        _condition_radial(kernel, points, X, y, neighbours, noise, mean, variance, weights)
     else:
         rows = max(1, _BLOCK_NUMBERS // (m + 1) ** 2)
         for part in (slice(start, start + rows) for start in range(0, B, rows)):
-            block = gather(points[part], X, y, neighbours[part])
+            block = gather(points[part], X, y, neighbours[part], noise=noise)
             K = float(kernel.signal_variance) * correlation_blocks(kernel, block.points)
             _run(
-                "predict_from", len(K), K.numpy(), block.targets, block.counts, noise_variance, mean[part],
+                "predict_from", len(K), K.numpy(), block.targets, block.counts, block.noise, mean[part],
                 variance[part], np.empty((0, 0, 0)), weights[part] if with_weights else _NOTHING,
             )  # fmt: skip
-    check_factorised(variance, kernel, noise_variance)
+    check_factorised(variance, kernel, float(noise.min()))
     return Conditionals(mean, np.maximum(variance, 0.0), weights if with_weights else None)
 
 
 def _condition_radial(
-    kernel: Kernel, points: Tensor, X: Tensor, y: Tensor, neighbours: Indices, noise: float, mean: Array,
+    kernel: Kernel, points: Tensor, X: Tensor, y: Tensor, neighbours: Indices, noise: Array, mean: Array,
     variance: Array, weights: Array,
 ) -> None:  # fmt: skip
     Z, at = (coordinates(kernel, rows).double().contiguous().numpy() for rows in (X, points))
-    arguments = (PROFILES[kernel.name], at, Z, y.numpy(), neighbours, float(kernel.signal_variance), noise)
+    own = np.ascontiguousarray(noise)
+    arguments = (PROFILES[kernel.name], at, Z, y.numpy(), own, neighbours, float(kernel.signal_variance))
     if not len(weights):
         _run("predict", len(at), *arguments, mean, variance)
         return
@@ -97,18 +101,33 @@ class Block:
 
     points: Tensor  # (B, m + 1, D)
     targets: Array  # (B, m + 1), the last of each row its own, where it is known
+    noise: Array  # (B, m + 1) noise variances, likewise
     counts: Indices  # (B,) neighbours
 
 
-def gather(points: Tensor, X: Tensor, y: Tensor, neighbours: Indices, own: Tensor | None = None) -> Block:
-    """What the conditionals of some rows need, of rows X (n, D), y (n,); ``own`` (B,) are the points' targets."""
+def gather(
+    points: Tensor,
+    X: Tensor,
+    y: Tensor,
+    neighbours: Indices,
+    own: Tensor | None = None,
+    noise: Array | None = None,
+    own_noise: Array | None = None,
+) -> Block:
+    """What the conditionals of some rows need, of rows X (n, D), y (n,) with noise variances (n,), one where they are
+    not given; ``own`` (B,) are the points' targets and ``own_noise`` (B,) their noise.
+    """
     counts = (neighbours >= 0).sum(1)
     index = torch.from_numpy(np.where(neighbours >= 0, neighbours, 0))
     present = torch.from_numpy(neighbours >= 0)
     beside = torch.where(present[:, :, None], X[index], points[:, None, :])
     target = torch.zeros(len(points), dtype=y.dtype) if own is None else own
     targets = torch.where(present, y[index], target[:, None])
-    return Block(torch.cat([beside, points[:, None, :]], 1), torch.cat([targets, target[:, None]], 1).numpy(), counts)
+    mine = np.ones(len(points)) if own_noise is None else own_noise
+    theirs = (np.ones(len(X)) if noise is None else noise)[index.numpy()]
+    scatter = np.column_stack([np.where(neighbours >= 0, theirs, mine[:, None]), mine])
+    together = torch.cat([beside, points[:, None, :]], 1)
+    return Block(together, torch.cat([targets, target[:, None]], 1).numpy(), scatter, counts)
 
 
 def correlation_blocks(kernel: Kernel, P: Tensor) -> Tensor:
@@ -138,16 +157,26 @@ class Loss:
 
 
 def radial_loss(
-    kernel: Kernel, Z: Tensor, y: Tensor, rows: Indices, neighbours: Indices, signal: float, ratio: float
+    kernel: Kernel,
+    Z: Tensor,
+    y: Tensor,
+    rows: Indices,
+    neighbours: Indices,
+    signal: float,
+    ratio: float,
+    weight: Tensor | None = None,
 ) -> tuple[Loss, Tensor]:
-    """The loss of the rows of Z (n, d) at the given numbers, and its gradient (n, d) in the coordinates Z."""
+    """The loss of the rows of Z (n, d) at the given numbers, and its gradient (n, d) in the coordinates Z. With weights
+    (n,) the noise of a row is its ratio over its weight.
+    """
     points, numbers = Z.numpy(), y.numpy()
+    noise = np.full(len(numbers), ratio) if weight is None else ratio / weight.numpy()
     (B, m), d = neighbours.shape, Z.shape[1]
     mean, variance, by_noise, by_points = np.empty(B), np.empty(B), np.empty(B), np.empty((B, d, m + 1))
     targets = numbers[rows]
     _run(
-        "differentiate", B, PROFILES[kernel.name], points[rows], targets, points, numbers, neighbours, ratio, signal,
-        mean, variance, by_points, by_noise,
+        "differentiate", B, PROFILES[kernel.name], points[rows], targets, noise[rows], points, numbers, noise,
+        neighbours, signal, mean, variance, by_points, by_noise,
     )  # fmt: skip
     check_factorised(variance, kernel, ratio)
     place = np.concatenate([neighbours, np.full((B, 1), -1)], 1)
@@ -156,19 +185,22 @@ def radial_loss(
     by_Z = torch.zeros_like(Z).index_add_(
         0, torch.from_numpy(place)[kept], torch.from_numpy(by_points).transpose(1, 2)[kept]
     )
-    return _loss(targets - mean, variance + ratio, signal, float(by_noise.sum()) * ratio), by_Z
+    return _loss(targets - mean, variance + noise[rows], signal, float(by_noise.sum())), by_Z
 
 
 def general_loss(K: Tensor, block: Block, signal: float, ratio: float, kernel: Kernel) -> tuple[Loss, Tensor]:
-    """The loss of rows with correlations K (B, m + 1, m + 1), and its gradient in K."""
+    """The loss of rows with correlations K (B, m + 1, m + 1), and its gradient in K; noise is ``ratio`` times that of
+    the block.
+    """
     B, size, _ = K.shape
+    noise = ratio * block.noise
     mean, variance, by_K = np.empty(B), np.empty(B), np.zeros((B, size, size))
     scaled = block.targets / np.sqrt(signal)
-    _run("predict_from", B, K.detach().numpy(), scaled, block.counts, ratio, mean, variance, by_K, _NOTHING)
+    _run("predict_from", B, K.detach().numpy(), scaled, block.counts, noise, mean, variance, by_K, _NOTHING)
     check_factorised(variance, kernel, ratio)
     own = scaled[np.arange(B), block.counts]
-    by_ratio = float(np.einsum("bii->", by_K)) * ratio
-    return _loss((own - mean) * np.sqrt(signal), variance + ratio, signal, by_ratio), torch.from_numpy(by_K)
+    by_ratio = float(np.einsum("bii,bi->", by_K, noise))
+    return _loss((own - mean) * np.sqrt(signal), variance + noise[:, -1], signal, by_ratio), torch.from_numpy(by_K)
 
 
 def _loss(error: Array, d: Array, signal: float, by_log_ratio: float) -> Loss:

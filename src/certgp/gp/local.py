@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
+from certgp.data import Chunk
 from certgp.gp.conditionals import Conditionals, Indices, condition
 from certgp.gp.neighbours import Neighbours, earlier_neighbours, search_coordinates
 from certgp.gp.process import GaussianProcess, check_dense, sample_centred
@@ -24,7 +26,7 @@ class LocalProcess(GaussianProcess):
     r"""A GP in which each row depends on a few near rows alone.
 
     Training rows, in their order, are conditioned on the ``train_neighbours`` nearest rows before them. This defines
-    the law of y, q(y) = prod_i N(y_i | mean_i, variance_i + s2). A new row comes after all of them, conditioned on the
+    the law of y, q(y) = prod_i N(y_i | mean_i, variance_i + s2), s2 / weight_i where rows have weights. A new row comes after all of them, conditioned on the
     ``neighbours`` nearest training rows. With all rows as neighbours both are the exact GP.
     """
 
@@ -40,9 +42,11 @@ class LocalProcess(GaussianProcess):
         neighbours: int,
         train_neighbours: int,
         log_evidence: float | None = None,
+        weight: Tensor | None = None,
     ) -> None:
         self._transform = transform.eval().requires_grad_(False)
         self._kernel = kernel.detached()
+        self.rows = Chunk(X, y, weight)
         self.X, self.y = X, y
         self.signal_variance = float(kernel.signal_variance)
         self.noise_variance = noise_variance
@@ -82,6 +86,12 @@ class LocalProcess(GaussianProcess):
         transformed: Tensor = self._transform(self.X)
         return transformed
 
+    @property
+    def noise(self) -> NDArray[np.float64]:
+        """Noise variances of the training rows (N,)."""
+        found = self.rows.noise(self.noise_variance)
+        return np.full(self.n_rows, found) if isinstance(found, float) else found.numpy()
+
     @cached_property
     def index(self) -> Neighbours:
         """The training rows by nearness."""
@@ -101,14 +111,14 @@ class LocalProcess(GaussianProcess):
     def _terms(self, first: int) -> float:
         """The log density of the rows from ``first`` on, given those before them."""
         found = self.ordered_conditionals(first)
-        d = found.variance + self.noise_variance
+        d = found.variance + self.noise[first:]
         squares = np.square(self.y[first:].numpy() - found.mean) / d
         return -0.5 * float(np.sum(np.log(2.0 * math.pi * d) + squares))
 
     def ordered_conditionals(self, first: int = 0) -> Conditionals:
         """Conditionals of the training rows from ``first`` on given their neighbours among the rows before them."""
         sets = earlier_neighbours(self.index.points, self.train_neighbours, first)
-        return condition(self._kernel, self.inputs[first:], self.inputs, self.y, sets, self.noise_variance)
+        return condition(self._kernel, self.inputs[first:], self.inputs, self.y, sets, self.noise)
 
     @torch.no_grad()
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -121,13 +131,13 @@ class LocalProcess(GaussianProcess):
         return self.index.nearest(search_coordinates(self._kernel, new), min(self.neighbours, self.n_rows))
 
     def _condition(self, new: Tensor, near: Indices, with_weights: bool = False) -> Conditionals:
-        return condition(self._kernel, new, self.inputs, self.y, near, self.noise_variance, with_weights)
+        return condition(self._kernel, new, self.inputs, self.y, near, self.noise, with_weights)
 
     @torch.no_grad()
     def covariance(self, X: Tensor) -> Tensor:
         r"""Covariance of the errors f(x_i) - v_i'y of the local predictions under the GP:
 
-            C = K** - V K_N* - (V K_N*)' + V (K_NN + s2 I) V'
+            C = K** - V K_N* - (V K_N*)' + V (K_NN + s2 I) V'      (s2 diag(1 / weight) with weights)
 
         with the weights v_i as sparse rows of V. It is positive semi-definite for any neighbours, does not depend on
         the order of the rows, and is the exact posterior covariance where all rows are neighbours.
@@ -150,7 +160,7 @@ class LocalProcess(GaussianProcess):
             for other in range(0, len(used), _BLOCK):
                 columns = slice(other, other + _BLOCK)
                 result += (own @ self._kernel(rows[part], rows[columns]).numpy()) @ V[:, columns].T
-            result += self.noise_variance * (own @ own.T).toarray()
+            result += (own.multiply(self.noise[used[part]]) @ own.T).toarray()
         covariance = torch.from_numpy(0.5 * (result + result.T))
         covariance.diagonal().copy_(torch.from_numpy(found.variance))  # the same numbers as in ``moments``
         return covariance
@@ -161,16 +171,18 @@ class LocalProcess(GaussianProcess):
         mean, _ = self.moments(X)
         return mean[:, None] + sample_centred(self.covariance(X), count, generator)
 
-    def updated(self, X: Tensor, y: Tensor) -> LocalProcess:
+    def updated(self, X: Tensor, y: Tensor, weight: Tensor | None = None) -> LocalProcess:
         """Conditioned on further rows, which come last in the order: nothing before them changes."""
+        rows = Chunk.join([self.rows, Chunk(X, y, weight)])
         extended = LocalProcess(
             self._transform,
             self._kernel,
-            torch.cat([self.X, X]),
-            torch.cat([self.y, y]),
+            rows.X,
+            rows.y,
             self.noise_variance,
             self.neighbours,
             self.train_neighbours,
+            weight=rows.weight,
         )
         if self._log_evidence is not None:
             extended._log_evidence = self._log_evidence + extended._terms(self.n_rows)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from certgp.checks import check_count, check_fraction, check_positive, check_reference_rank
-from certgp.data import RowSource, Standardiser
+from certgp.data import Chunk, RowSource, Standardiser
 from certgp.engines import Engine, fold_feature_statistics
 from certgp.engines.local import default_chunk_rows
 from certgp.errors import InvalidInputError, NotCertifiableError
@@ -105,7 +105,7 @@ def certify(
         return _certify_exact(process, standardiser, X, read_rows if check_rows else None)
     if isinstance(process, IterativeProcess | LocalProcess):
         if check_rows:
-            _check_own_rows(process.X, process.y, read_rows)
+            _check_own_rows(process.rows, read_rows)
         certificate = _certify_exactly(process, standardiser, X, request)
         if certificate is not None:
             return certificate
@@ -141,7 +141,7 @@ def _certify_exact(
 ) -> Certificate:
     """The exact GP is its own truth: every distance is zero."""
     if read_rows is not None:
-        _check_own_rows(process.X, process.y, read_rows)
+        _check_own_rows(process.rows, read_rows)
     evidence = process.log_evidence() - process.n_rows * math.log(standardiser.y_scale)
     variance = None
     if X is not None:
@@ -175,21 +175,17 @@ def _certify_exactly(
     return certify_exactly(process, standardiser, X, request.tol, confirm)
 
 
-def _check_own_rows(X: Tensor, y: Tensor, read_rows: ReadRows) -> None:
+def _check_own_rows(held: Chunk, read_rows: ReadRows) -> None:
     """Are the rows that were read those that a process holds, in any order?"""
-    given_X, given_y = read_all(read_rows())
-    if given_X.shape == X.shape:
-        found, held = (
-            _in_order(torch.cat([rows, target[:, None]], 1)) for rows, target in ((given_X, given_y), (X, y))
-        )
-        if torch.allclose(found, held):
-            return
-    raise NotCertifiableError(_OTHER_ROWS)
+    given = read_all(read_rows())
+    if given.X.shape != held.X.shape or not torch.allclose(_in_order(given), _in_order(held)):
+        raise NotCertifiableError(_OTHER_ROWS)
 
 
-def _in_order(rows: Tensor) -> Tensor:
-    """Rows sorted by their columns, the last of them first."""
-    return rows[torch.from_numpy(np.lexsort(rows.numpy().T))]
+def _in_order(rows: Chunk) -> Tensor:
+    """Inputs, targets and weights (N, D + 2), sorted by their columns, the last of them first."""
+    together = torch.cat([rows.X, rows.y[:, None], rows.weights()[:, None]], 1)
+    return together[torch.from_numpy(np.lexsort(together.numpy().T))]
 
 
 def _certify_from_statistics(subject: Subject, X: Rows | None, read_rows: ReadRows | None) -> Certificate:
@@ -309,6 +305,5 @@ def _tighten(
     goal = _Goal(subject, reference.problem, replace(request, exact_solve=False), predicts=False)
     if goal.is_met(certificate, None):
         return certificate
-    inputs, _ = read_all(rows)
     rng = subject.new_generator().spawn(1)[0]  # the reference was chosen with the stream itself
-    return tighten(certificate, reference, inputs, request.delta, request.probes, rng)
+    return tighten(certificate, reference, read_all(rows), request.delta, request.probes, rng)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from certgp.data import Standardiser
+from certgp.data import Chunk, Standardiser
 from certgp.errors import ModelFileError
 from certgp.features.base import FEATURE_MAPS, build_features
 from certgp.gp import (
@@ -96,8 +96,7 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
         named = {f"{i}.{name}": tensor for i, (part, _) in enumerate(described) for name, tensor in part.items()}
         return named, {"kind": "mixture", "members": [own for _, own in described]}
     if isinstance(process, ExactProcess):
-        tensors = {"rows.X": process.X, "rows.y": process.y}
-        return tensors, values | {"kind": "exact", "kernel": process.kernel.describe()}
+        return _describe_rows(process.rows), values | {"kind": "exact", "kernel": process.kernel.describe()}
     if isinstance(process, LocalProcess):
         return _describe_local(process, values)
     if isinstance(process, IterativeProcess):
@@ -115,16 +114,22 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
         "yty": stats.yty,
         "n": stats.n,
         "kernel_trace": stats.kernel_trace,
+        "log_weights": stats.log_weights,
         "transform": describe_transform(model.transform),
         "features": model.features.describe(),
     }
+
+
+def _describe_rows(rows: Chunk) -> Tensors:
+    tensors = {"rows.X": rows.X, "rows.y": rows.y}
+    return tensors if rows.weight is None else tensors | {"rows.weight": rows.weight}
 
 
 def _describe_local(process: LocalProcess, values: Values) -> tuple[Tensors, Values]:
     transform = process.transform
     check_registered(type(transform), TRANSFORMS)
     tensors = {f"transform.{name}": tensor for name, tensor in transform.state_dict().items()}
-    tensors |= {"rows.X": process.X, "rows.y": process.y}
+    tensors |= _describe_rows(process.rows)
     return tensors, values | {
         "kind": "local",
         "kernel": process.kernel.describe(),
@@ -146,6 +151,7 @@ def _build_local(tensors: Tensors, values: Values, network: nn.Module | None) ->
         values["neighbours"],
         values["train_neighbours"],
         values["log_evidence"],
+        tensors.get("rows.weight"),
     )
 
 
@@ -186,7 +192,7 @@ def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -
     signal, noise = values["signal_variance"], values["noise_variance"]
     if values["kind"] == "exact":
         kernel = kernel_from_description(values["kernel"])
-        return ExactProcess(kernel, tensors["rows.X"], tensors["rows.y"], noise)
+        return ExactProcess(kernel, tensors["rows.X"], tensors["rows.y"], noise, tensors.get("rows.weight"))
     if values["kind"] == "local":
         return _build_local(tensors, values, network)
     if values["kind"] == "iterative":
@@ -194,7 +200,7 @@ def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -
     transform = build_transform(values["transform"], _select_part(tensors, "model.transform."), network)
     features = build_features(values["features"], _select_part(tensors, "model.features."))
     A, b = tensors["statistics.A"], tensors["statistics.b"]
-    stats = Statistics(A, b, values["yty"], values["n"], values["kernel_trace"])
+    stats = Statistics(A, b, values["yty"], values["n"], values["kernel_trace"], values.get("log_weights", 0.0))
     model = LowRankModel(transform, features).eval().requires_grad_(False)
     return LowRankProcess(model, stats, signal, noise, values["variance"])
 

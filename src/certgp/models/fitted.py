@@ -142,7 +142,7 @@ def _extend(process: GaussianProcess, more: RowSource, engine: Engine) -> Gaussi
         return MixtureProcess([_extend(member, more, engine) for member in process.members])
     if isinstance(process, ExactProcess | IterativeProcess | LocalProcess):
         rows = more.take(slice(None))
-        return process.updated(rows.X, rows.y)
+        return process.updated(rows.X, rows.y, rows.weight)
     if isinstance(process, LowRankProcess):
         return process.updated(fold_feature_statistics(process.model, more, engine))
     raise TypeError(f"a {type(process).__name__} cannot be extended")

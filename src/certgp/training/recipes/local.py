@@ -101,7 +101,7 @@ class LocalTrainer(Trainer):
         if not self.settings.optimize or target_is_constant(source):
             return Fit(self._process(_scaled(starts[0], source.n_columns), read, order), OptimisationResult.none())
         progress = _Progress(time.perf_counter())
-        rows = Chunk(read.X.double(), read.y.double())
+        rows = read.to(torch.float64)
         metric = _Training(self._recipe, self.settings, rows, rng, progress).run(starts)
         outcome = _outcome(progress, self.settings.max_iter)
         if not outcome.converged and not outcome.stopped:
@@ -124,8 +124,9 @@ class LocalTrainer(Trainer):
         pick = torch.from_numpy(order)
         transform, kernel = metric.result()
         noise = metric.signal * metric.ratio
-        X, y = rows.X.double()[pick], rows.y.double()[pick]
-        return LocalProcess(transform, kernel, X, y, noise, self._recipe.neighbours, self._recipe.train_neighbours)
+        near, train = self._recipe.neighbours, self._recipe.train_neighbours
+        own = rows.to(torch.float64).pick(pick)
+        return LocalProcess(transform, kernel, own.X, own.y, noise, near, train, weight=own.weight)
 
 
 def _scaled(start: Start, dimension: int) -> ScaledMetric:

@@ -134,7 +134,7 @@ class Settings:
     def convert_trial_rows(self, rows: Chunk) -> ChunkSource:
         """A subsample in the precision of trials: rounding does not matter where only a basin is sought."""
         dtype = torch.float64 if self.dtype == "float64" else torch.float32
-        return ChunkSource(Chunk(rows.X.to(dtype), rows.y.to(dtype)))
+        return ChunkSource(rows.to(dtype))
 
 
 def check_per_dimension(name: str, value: Any, dimension: int) -> NDArray[np.float64]:
