@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from certgp.cli.arguments import (
     DATA_HELP,
     DROP_HELP,
+    WEIGHTS_HELP,
     add_command,
     fraction,
     positive_int,
@@ -46,6 +47,7 @@ def add_parser(commands: Commands) -> None:
     parser = add_command(commands, "fit", "learn a model from a table and save it", _EXAMPLES, run)
     parser.add_argument("data", nargs="+", metavar="DATA", help=DATA_HELP)
     parser.add_argument("--target", metavar="COL", help="column to predict; .npz files have a default, y")
+    parser.add_argument("--weights", metavar="COL", help=WEIGHTS_HELP)
     parser.add_argument("--out", metavar="MODEL", type=Path, required=True, help="file to save the model in")
     parser.add_argument(
         "--method",
@@ -115,7 +117,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     scores = None if rows.test is None else score(model, rows.test)
     certificate, obstacle = _certificate(model)
     _save(model, arguments.out, console)
-    n_rows = rows.train.n_rows
+    n_rows = model.n_rows_  # those of weight zero are not among them
     fields = _fields(arguments, model, seconds, n_rows) | {"columns": list(data.inputs), "target": data.target}
     fields["certificate"] = None if certificate is None else certificate.to_dict()
     fields["not_certifiable"] = obstacle

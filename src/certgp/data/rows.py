@@ -142,7 +142,7 @@ def weigh_rows(rows: Rows, sample_weight: Any = None) -> Rows:
 def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     """Weights (N,) as numbers: finite, not below zero, not all zero; a single number serves all rows."""
     try:
-        values = np.asarray(sample_weight, dtype=np.float64)
+        values = np.array(sample_weight, dtype=np.float64)  # a copy: tensors have no negative strides
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"sample_weight must hold one number per row, found {sample_weight!r}") from error
     values = np.full(n_rows, float(values)) if values.ndim == 0 else values
