@@ -143,4 +143,4 @@ def _log_determinant(local: LocalProcess, precondition: VecchiaPreconditioner) -
     """
     if not precondition.rank:
         return precondition.log_determinant
-    return float(np.log(local.ordered_conditionals().variance + local.noise).sum())
+    return float(np.log(local.ordered_conditionals().variance + local.row_noise).sum())

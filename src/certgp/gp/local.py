@@ -87,7 +87,7 @@ class LocalProcess(GaussianProcess):
         return transformed
 
     @property
-    def noise(self) -> NDArray[np.float64]:
+    def row_noise(self) -> NDArray[np.float64]:
         """Noise variances of the training rows (N,)."""
         found = self.rows.noise(self.noise_variance)
         return np.full(self.n_rows, found) if isinstance(found, float) else found.numpy()
@@ -111,14 +111,14 @@ class LocalProcess(GaussianProcess):
     def _terms(self, first: int) -> float:
         """The log density of the rows from ``first`` on, given those before them."""
         found = self.ordered_conditionals(first)
-        d = found.variance + self.noise[first:]
+        d = found.variance + self.row_noise[first:]
         squares = np.square(self.y[first:].numpy() - found.mean) / d
         return -0.5 * float(np.sum(np.log(2.0 * math.pi * d) + squares))
 
     def ordered_conditionals(self, first: int = 0) -> Conditionals:
         """Conditionals of the training rows from ``first`` on given their neighbours among the rows before them."""
         sets = earlier_neighbours(self.index.points, self.train_neighbours, first)
-        return condition(self._kernel, self.inputs[first:], self.inputs, self.y, sets, self.noise)
+        return condition(self._kernel, self.inputs[first:], self.inputs, self.y, sets, self.row_noise)
 
     @torch.no_grad()
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -131,7 +131,7 @@ class LocalProcess(GaussianProcess):
         return self.index.nearest(search_coordinates(self._kernel, new), min(self.neighbours, self.n_rows))
 
     def _condition(self, new: Tensor, near: Indices, with_weights: bool = False) -> Conditionals:
-        return condition(self._kernel, new, self.inputs, self.y, near, self.noise, with_weights)
+        return condition(self._kernel, new, self.inputs, self.y, near, self.row_noise, with_weights)
 
     @torch.no_grad()
     def covariance(self, X: Tensor) -> Tensor:
@@ -160,7 +160,7 @@ class LocalProcess(GaussianProcess):
             for other in range(0, len(used), _BLOCK):
                 columns = slice(other, other + _BLOCK)
                 result += (own @ self._kernel(rows[part], rows[columns]).numpy()) @ V[:, columns].T
-            result += (own.multiply(self.noise[used[part]]) @ own.T).toarray()
+            result += (own.multiply(self.row_noise[used[part]]) @ own.T).toarray()
         covariance = torch.from_numpy(0.5 * (result + result.T))
         covariance.diagonal().copy_(torch.from_numpy(found.variance))  # the same numbers as in ``moments``
         return covariance

@@ -30,7 +30,7 @@ def certify_iterative(process: IterativeProcess, standardiser: Standardiser, X: 
     process.matrix.column_rounding()  # refuses families whose rounding is not known
     n, unit, s2 = process.n_rows, standardiser.y_scale, process.noise_variance
     highest = process.log_determinant + _log_determinant_rounding(process)
-    noise = process.local.noise
+    noise = process.local.row_noise
     lowest = float(np.log(noise).sum()) - n**2 * UNIT_ROUNDOFF * float(np.abs(np.log(noise)).max())
     system = KernelSystem(process.matrix, s2, process.y)
     low, high = quadratic_interval(process.solution, system.y, s2)
@@ -130,7 +130,7 @@ def bound_predictions(process: IterativeProcess, X: Tensor) -> PredictionBounds:
     of_means = [system.mean_rounding(solution.weights, each) for each in largest.tolist()]
     rounding = torch.tensor(of_means, dtype=torch.float64)
     most, near = prior.clamp_min(system.largest), process.local.nearest(new)
-    noise = process.local.noise
+    noise = process.local.row_noise
     found = condition(kernel, new, process.local.inputs, process.y, near, noise, with_weights=True).weights
     assert found is not None
     variances = []
@@ -173,7 +173,7 @@ def _log_determinant_rounding(process: IterativeProcess) -> float:
     with |u|^2 <= d / s2 then moves by at most |E| / s2 of itself.
     """
     m = max(process.local.neighbours, process.local.train_neighbours) + 1
-    noise = process.local.noise
+    noise = process.local.row_noise
     largest = float(process.kernel.diagonal(process.local.inputs).max()) + float(noise.max())
     entries = process.matrix.entries_rounding() + 4.0 * (m + 2) * UNIT_ROUNDOFF
     share = m * largest * entries / float(noise.min())
