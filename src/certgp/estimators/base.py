@@ -33,7 +33,7 @@ from certgp.estimators.validation import (
     new_generator,
     warn_about_constants,
 )
-from certgp.gp import mixture_log_density, mixture_moments, mixture_quantiles
+from certgp.gp import NoiseGain, NoiseModel
 from certgp.guarantees import Certificate, RankCurve
 from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK, Request, certify
 from certgp.guarantees.prediction_bounds import Confirm
@@ -152,18 +152,17 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         model, rows = self._fitted(), self._load_inputs(X)
         if return_cov:
             return model.mean_and_covariance(rows, include_noise)
-        means, variances = model.member_moments(rows)
-        mean, variance = mixture_moments(means, variances + model.member_noise() if include_noise else variances)
-        return (mean, np.sqrt(variance)) if return_std else mean
+        if not return_std:
+            return model.latent(rows).moments()[0]
+        mean, variance = (model.observations(rows) if include_noise else model.latent(rows)).moments()
+        return mean, np.sqrt(variance)
 
     def predict_quantiles(self, X: ArrayLike | Rows, quantiles: ArrayLike) -> Array:
         """Quantiles of the predictive distribution of y: (n, number of quantiles)."""
         levels = np.atleast_1d(numbers("quantiles", quantiles, "lie strictly between 0 and 1"))
         if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
             raise InvalidInputError(f"quantiles must lie strictly between 0 and 1, found {quantiles!r}")
-        model = self._fitted()
-        means, variances = model.member_moments(self._load_inputs(X))
-        return mixture_quantiles(means, variances + model.member_noise(), levels)
+        return self._fitted().observations(self._load_inputs(X)).quantiles(levels)
 
     def predict_interval(self, X: ArrayLike | Rows, coverage: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends, each (n,), of the central interval that holds a new y with probability ``coverage``."""
@@ -197,8 +196,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         model = self._fitted()
         rows = load_rows(self, X, y, sample_weight, reset=False)
         check_finite(rows)
-        means, variances = model.member_moments(rows)
-        densities = mixture_log_density(read_target(rows), means, variances + model.member_noise())
+        densities = model.observations(rows).log_density(read_target(rows))
         return -float(np.average(densities, weights=rows.weights(slice(None))))
 
     def log_marginal_likelihood(self) -> float:
@@ -342,6 +340,21 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def log_marginal_likelihood_(self) -> float:
         """Log density of the training targets in the units of y; a local GP computes it when it is first asked for."""
         return self._fitted().log_evidence()
+
+    @property
+    def noise_model_(self) -> NoiseModel | tuple[NoiseModel | None, ...] | None:
+        """How noise depends on the input, in standardised units; None where it is constant. Of several members one
+        each.
+        """
+        models = tuple(member.noise_model for member in self._fitted().process.members)
+        return models[0] if len(models) == 1 else models
+
+    @property
+    def noise_gain_(self) -> NoiseGain | None:
+        """What noise(x) gained over constant noise on rows that its fit had not seen, and whether it is used; None
+        where it was not tried. Of several members the mean.
+        """
+        return self._fitted().process.noise_gain
 
     @property
     def column_names(self) -> tuple[str, ...]:

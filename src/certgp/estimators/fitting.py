@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from certgp.data import PickedRows, Rows, RowSource, StandardisedRows, Standardiser, SubsetSource, Summary
+from certgp.data import (
+    PickedRows,
+    Rows,
+    RowSource,
+    StandardisedRows,
+    Standardiser,
+    SubsetSource,
+    Summary,
+    target_is_constant,
+)
 from certgp.data.rows import read_target
 from certgp.data.summary import DISTINCT_LIMIT
 from certgp.errors import InvalidInputError
@@ -20,9 +29,11 @@ from certgp.estimators.validation import check_engine, new_generator
 from certgp.gp import GaussianProcess, LowRankProcess, noise_scale
 from certgp.guarantees import Certificate
 from certgp.guarantees.automatic_rank import search_rank
+from certgp.guarantees.certify import note_input_noise
 from certgp.guarantees.subject import Subject
 from certgp.models import FittedModel
 from certgp.training.evaluation_log import FitCheckpoint
+from certgp.training.noise import add_noise_model
 from certgp.training.recipes import AUTOMATIC, Fit, Settings, Trainer
 
 _CHECKPOINT_SEED = 0
@@ -44,9 +55,16 @@ class Fitting:
     def run(self, calibrate: bool) -> tuple[FittedModel, Fit]:
         """Train on all rows; with ``calibrate`` unless the training itself holds rows back to scale the noise."""
         if calibrate and not self.trainer.calibrates:
-            return self._calibrate()
-        fit, certificate = self._train(self.source)
-        return self.model(fit.process, certificate), fit
+            model, fit = self._calibrate()
+        else:
+            fit, certificate = self._train(self.source)
+            model = self.model(fit.process, certificate)
+        if self.settings.tries_input_noise and not self.trainer.calibrates and not target_is_constant(self.source):
+            rng, always = self.settings.new_generator(), self.settings.wants_input_noise
+            add_noise_model(model.process, self.source, rng, always)
+        if model.certificate is not None:
+            model = replace(model, certificate=note_input_noise(model.process, model.certificate))
+        return model, fit
 
     def model(self, process: GaussianProcess, certificate: Certificate | None = None) -> FittedModel:
         """A process in the user's units."""

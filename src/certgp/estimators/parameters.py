@@ -20,6 +20,10 @@ class SharedParameters:
 
     kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
     standardize : centre and scale X and y inside; results are in the user's units either way
+    noise : how new observations scatter around f. "constant": alike everywhere. "input": as much as rows that the model
+        has not seen scatter at such inputs (``noise_model_``), mixed with a wide constant component. "auto": like that
+        where these rows prefer it to the best constant noise by more than two standard errors (``noise_gain_``), else
+        constant; always constant with ``optimize=False``. Means, latent variances and certificates are the same
     calibrate : learn from nine tenths of the rows and scale the predictive noise (``noise_scale_``) to suit the last
         tenth, on which the model is then conditioned too
     random_state : seed of the subsamples
@@ -29,6 +33,7 @@ class SharedParameters:
 
     kernel: str | Kernel = "gaussian"
     standardize: bool = True
+    noise: str = "auto"
     calibrate: bool = False
     random_state: Any = None
     verbose: int = 0

@@ -13,8 +13,9 @@ from certgp.gp.exact import ExactProcess, exact_log_evidence
 from certgp.gp.exchange import BasisPool
 from certgp.gp.iterative import IterativeProcess
 from certgp.gp.local import LocalProcess
-from certgp.gp.mixture import MixtureProcess, mixture_log_density, mixture_moments, mixture_quantiles
+from certgp.gp.mixture import Mixture, MixtureProcess, mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.gp.model import LowRankModel
+from certgp.gp.noise import NOISES, Noise, NoiseGain, NoiseInputs, NoiseModel
 from certgp.gp.posterior import LowRankPosterior
 from certgp.gp.process import Box, GaussianProcess, LowRankProcess
 from certgp.gp.profile import NOISE_RATIO_BOUNDS, Profile, profile_evidence
@@ -22,6 +23,7 @@ from certgp.gp.selection import greedy_selection
 from certgp.gp.statistics import Statistics, feature_cotangent
 
 __all__ = [
+    "NOISES",
     "NOISE_RATIO_BOUNDS",
     "BasisPool",
     "Box",
@@ -33,7 +35,12 @@ __all__ = [
     "LowRankModel",
     "LowRankPosterior",
     "LowRankProcess",
+    "Mixture",
     "MixtureProcess",
+    "Noise",
+    "NoiseGain",
+    "NoiseInputs",
+    "NoiseModel",
     "Profile",
     "Statistics",
     "elbo",

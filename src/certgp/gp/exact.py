@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from certgp.data import Chunk
 from certgp.errors import InvalidInputError
+from certgp.gp.conditionals import Indices
+from certgp.gp.neighbours import Neighbours, search_coordinates
+from certgp.gp.noise import NEAR, NoiseInputs, near_scatter, nothing
 from certgp.gp.process import GaussianProcess, check_dense, sample_centred
 from certgp.kernels import Kernel
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower, solve_lower_transposed
@@ -117,8 +121,34 @@ class ExactProcess(GaussianProcess):
         check_exact_memory(len(self.y) + len(y))
         rows = Chunk.join([self.rows, Chunk(X, y, weight)])
         extended = ExactProcess(self.kernel, rows.X, rows.y, self.noise_variance, rows.weight)
-        extended.box, extended.noise_scale = self.box, self.noise_scale
-        return extended
+        return extended.with_settings_of(self)
+
+    @cached_property
+    def index(self) -> Neighbours:
+        """The training rows by nearness."""
+        return Neighbours(search_coordinates(self._kernel, self.X))
+
+    @torch.no_grad()
+    def noise_inputs(self, X: Tensor) -> NoiseInputs:
+        mean, variance = self.moments(X)
+        near = self.index.nearest(search_coordinates(self._kernel, X), NEAR)
+        return NoiseInputs(X, mean, variance, nothing(len(X)), near_scatter(self.y, near, mean))
+
+    @torch.no_grad()
+    def leave_one_out(self, rows: Indices) -> NoiseInputs:
+        r"""These training rows (n,), each predicted from all others: mean_i = y_i - [S^-1 y]_i / [S^-1]_ii and
+        variance_i = 1 / [S^-1]_ii - s2 / weight_i.  [Rasmussen and Williams 2006, eq. 5.12]
+        """
+        picked = torch.from_numpy(rows)
+        precision = torch.cholesky_inverse(self.factor).diagonal()[picked]
+        mean = self.y[picked] - self.weights[picked] / precision
+        variance = (1.0 / precision - self.rows.pick(picked).noise(self.noise_variance)).clamp_min(0.0)
+        near = self.index.nearest(self.index.points[rows], NEAR, own=rows)
+        return NoiseInputs(self.X[picked], mean, variance, nothing(len(rows)), near_scatter(self.y, near, mean))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is found again when it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "index"}
 
 
 def fits_in_memory(n: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -12,9 +13,11 @@ from torch import Tensor
 
 from certgp.data import Chunk
 from certgp.errors import ConvergenceWarning, warn_user
+from certgp.gp.conditionals import Indices
 from certgp.gp.conjugate_gradients import SOLVED, CostEstimate, ExactSolution, KernelSystem, LengthBound, solve
 from certgp.gp.kernel_products import KernelMatrix
 from certgp.gp.local import LocalProcess
+from certgp.gp.noise import NoiseInputs
 from certgp.gp.process import GaussianProcess, check_dense, sample_centred
 from certgp.gp.vecchia import NEIGHBOURS, RANK, VecchiaPreconditioner
 from certgp.kernels import Kernel
@@ -91,6 +94,13 @@ class IterativeProcess(GaussianProcess):
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         return self.means(X), self.local.moments(X)[1]
 
+    def noise_inputs(self, X: Tensor) -> NoiseInputs:
+        return replace(self.local.noise_inputs(X), mean=self.means(X))
+
+    def leave_one_out(self, rows: Indices) -> NoiseInputs:
+        """These training rows (n,), each predicted from near rows without itself."""
+        return self.local.leave_one_out(rows)
+
     def covariance(self, X: Tensor) -> Tensor:
         return self.local.covariance(X)
 
@@ -104,8 +114,7 @@ class IterativeProcess(GaussianProcess):
         local = self.local.updated(X, y, weight)
         start = torch.cat([self.solution.weights, torch.zeros(len(y), dtype=torch.float64)])
         extended = solve_exactly(local, self.tolerance, start)
-        extended.box, extended.noise_scale = self.box, self.noise_scale
-        return extended
+        return extended.with_settings_of(self)
 
 
 def estimate_cost(kernel: Kernel, inputs: Tensor) -> CostEstimate:

@@ -15,6 +15,7 @@ from torch import Tensor
 from certgp.data import Chunk
 from certgp.gp.conditionals import Conditionals, Indices, condition
 from certgp.gp.neighbours import Neighbours, earlier_neighbours, search_coordinates
+from certgp.gp.noise import NEAR, NoiseInputs, near_scatter, nothing
 from certgp.gp.process import GaussianProcess, check_dense, sample_centred
 from certgp.kernels import Kernel
 from certgp.transforms import Transform
@@ -126,6 +127,25 @@ class LocalProcess(GaussianProcess):
         found = self._condition(new, self.nearest(new))
         return torch.from_numpy(found.mean), torch.from_numpy(found.variance)
 
+    @torch.no_grad()
+    def noise_inputs(self, X: Tensor) -> NoiseInputs:
+        new = self._transform(X)
+        near = self.nearest(new)
+        return self._noise_inputs(X, new, near)
+
+    @torch.no_grad()
+    def leave_one_out(self, rows: Indices) -> NoiseInputs:
+        """These training rows (n,), each predicted from its neighbours without itself."""
+        near = self.index.nearest(self.index.points[rows], min(self.neighbours, self.n_rows - 1), own=rows)
+        picked = torch.from_numpy(rows)
+        return self._noise_inputs(self.X[picked], self.inputs[picked], near)
+
+    def _noise_inputs(self, X: Tensor, new: Tensor, near: Indices) -> NoiseInputs:
+        found = self._condition(new, near)
+        mean, variance = torch.from_numpy(found.mean), torch.from_numpy(found.variance)
+        scatter = near_scatter(self.y, near[:, :NEAR], mean)
+        return NoiseInputs(X.double(), mean, variance, nothing(len(X)), scatter)
+
     def nearest(self, new: Tensor) -> Indices:
         """The training rows (n, m) that predictions at transformed rows (n, d) are conditioned on."""
         return self.index.nearest(search_coordinates(self._kernel, new), min(self.neighbours, self.n_rows))
@@ -186,5 +206,4 @@ class LocalProcess(GaussianProcess):
         )
         if self._log_evidence is not None:
             extended._log_evidence = self._log_evidence + extended._terms(self.n_rows)
-        extended.box, extended.noise_scale = self.box, self.noise_scale
-        return extended
+        return extended.with_settings_of(self)

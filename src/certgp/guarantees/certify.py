@@ -50,6 +50,10 @@ _REFERENCE_FACTOR = 4  # first reference rank, in multiples of the model's
 _RELATIVE_HALF_WIDTH = 0.01  # without a tolerance: of the divergence itself
 _NEGLIGIBLE_PER_ROW = 1e-7  # nats
 _CHUNK = 65_536  # rows
+_INPUT_NOISE = (
+    "the exact GP and this model are compared with constant noise; the noise that depends on the input, which "
+    "intervals and densities of observations have, is not covered"
+)
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,27 @@ def certify(
     ``read_rows`` gives the training rows where they are needed; with ``check_rows`` they are compared with what the
     process was conditioned on in any case. X (n, D) are rows to predict, in the user's units.
     """
+    found = _certify(process, standardiser, X, read_rows, request, engine, new_generator, check_rows)
+    return note_input_noise(process, found)
+
+
+def note_input_noise(process: GaussianProcess, certificate: Certificate) -> Certificate:
+    """Say that nothing is proven of noise(x), where predictions of observations have it."""
+    if process.noise_model is None or _INPUT_NOISE in certificate.assumptions:
+        return certificate
+    return replace(certificate, assumptions=(*certificate.assumptions, _INPUT_NOISE))
+
+
+def _certify(
+    process: GaussianProcess,
+    standardiser: Standardiser,
+    X: Rows | None,
+    read_rows: ReadRows,
+    request: Request,
+    engine: Engine,
+    new_generator: Callable[[], np.random.Generator],
+    check_rows: bool,
+) -> Certificate:
     if isinstance(process, ExactProcess):
         return _certify_exact(process, standardiser, X, read_rows if check_rows else None)
     if isinstance(process, IterativeProcess | LocalProcess):

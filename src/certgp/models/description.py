@@ -19,6 +19,8 @@ from certgp.gp import (
     LowRankModel,
     LowRankProcess,
     MixtureProcess,
+    NoiseGain,
+    NoiseModel,
     Statistics,
 )
 from certgp.gp.conjugate_gradients import ExactSolution
@@ -95,6 +97,16 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
         described = [describe_process(member) for member in process.members]
         named = {f"{i}.{name}": tensor for i, (part, _) in enumerate(described) for name, tensor in part.items()}
         return named, {"kind": "mixture", "members": [own for _, own in described]}
+    tensors, values = _describe_single(process, values)
+    if process.noise_model is not None:
+        noise, values["noise_model"] = process.noise_model.describe()
+        tensors |= {f"noise.{name}": tensor for name, tensor in noise.items()}
+    if process.noise_gain is not None:
+        values["noise_gain"] = asdict(process.noise_gain)
+    return tensors, values
+
+
+def _describe_single(process: GaussianProcess, values: Values) -> tuple[Tensors, Values]:
     if isinstance(process, ExactProcess):
         return _describe_rows(process.rows), values | {"kind": "exact", "kernel": process.kernel.describe()}
     if isinstance(process, LocalProcess):
@@ -185,6 +197,10 @@ def build_process(tensors: Tensors, values: Values, network: nn.Module | None) -
         return MixtureProcess([build_process(part, described, network) for part, described in pairs])
     process = _build_single(tensors, values, network)
     process.noise_scale = values["noise_scale"]
+    if "noise_model" in values:  # not in files written before 0.2 was released
+        process.noise_model = NoiseModel.build(_select_part(tensors, "noise."), values["noise_model"])
+    if "noise_gain" in values:
+        process.noise_gain = NoiseGain(**values["noise_gain"])
     return process
 
 

@@ -21,8 +21,9 @@ from certgp.gp import (
     IterativeProcess,
     LocalProcess,
     LowRankProcess,
+    Mixture,
     MixtureProcess,
-    mixture_moments,
+    Noise,
 )
 from certgp.gp.process import check_dense
 from certgp.guarantees import Certificate
@@ -99,19 +100,31 @@ class FittedModel:
                 means[i, part], variances[i, part] = mean.numpy(), variance.numpy()
         return self.standardiser.mean_to_user(means), self.standardiser.variance_to_user(variances)
 
-    def member_noise(self) -> Array:
-        """Variance of a new observation around f, per member (m, 1), in the user's units."""
-        noise = np.array([[member.predictive_noise] for member in self.process.members])
-        return self.standardiser.variance_to_user(noise)
+    def latent(self, rows: Rows) -> Mixture:
+        """The distribution of f at each row, in the user's units."""
+        means, variances = self.member_moments(rows)
+        return Mixture(means, variances, np.full(len(means), 1.0 / len(means)))
+
+    def observations(self, rows: Rows) -> Mixture:
+        """The distribution of a new observation at each row, in the user's units, chunk by chunk."""
+        members, parts = self.process.members, []
+        for X, _ in rows.chunks(default_chunk_rows(self.process.rank)):
+            found = [_components(*member.observations(self.tensor(X))) for member in members]
+            means, variances = (np.concatenate([each[i] for each in found]) for i in (0, 1))
+            parts.append((means, variances))
+            shares = np.concatenate([each[2] for each in found]) / len(members)
+        means, variances = (np.concatenate([part[i] for part in parts], 1) for i in (0, 1))
+        return Mixture(self.standardiser.mean_to_user(means), self.standardiser.variance_to_user(variances), shares)
 
     def mean_and_covariance(self, rows: Rows, include_noise: bool) -> tuple[Array, Array]:
         """Mean (n,) and joint covariance (n, n) in the user's units."""
         check_dense(rows.n_rows, "Ask for return_std=True or predict fewer rows at a time.")
-        covariance = self.process.covariance(self.tensor(rows.take(slice(None))[0]))
+        inputs = self.tensor(rows.take(slice(None))[0])
+        covariance = self.process.covariance(inputs)
         covariance = 0.5 * (covariance + covariance.mT)  # products may differ from their transpose
         if include_noise:
-            covariance.diagonal().add_(self.process.predictive_noise)
-        mean, _ = mixture_moments(*self.member_moments(rows))
+            covariance.diagonal().add_(self.process.observation_variance(inputs))
+        mean, _ = self.latent(rows).moments()
         return mean, self.standardiser.variance_to_user(covariance.numpy())
 
     def sample(self, rows: Rows, count: int, generator: torch.Generator, include_noise: bool) -> Array:
@@ -135,6 +148,12 @@ class FittedModel:
             certificate=None,
             rows=None,
         )
+
+
+def _components(mean: Tensor, variance: Tensor, noise: Noise) -> tuple[Array, Array, Array]:
+    """Means and variances (k, n) of the components of an observation, and their shares (k,)."""
+    variances = variance + noise.variances
+    return mean.expand(variances.shape).numpy(), variances.numpy(), noise.shares.numpy()
 
 
 def _extend(process: GaussianProcess, more: RowSource, engine: Engine) -> GaussianProcess:

@@ -13,7 +13,7 @@ stale statistics mean a posterior q that lags behind, not a wrong objective.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,13 +26,22 @@ from certgp.engines import LocalEngine
 from certgp.engines.folds import fold_feature_statistics
 from certgp.errors import InvalidInputError
 from certgp.features import FeatureMap
-from certgp.gp import LowRankModel, LowRankProcess, Statistics, evidence_gradient, feature_cotangent, noise_scale
+from certgp.gp import (
+    GaussianProcess,
+    LowRankModel,
+    LowRankProcess,
+    Statistics,
+    evidence_gradient,
+    feature_cotangent,
+    noise_scale,
+)
 from certgp.gp.calibration import gaussian_nlpd
 from certgp.gp.evidence import EvidenceGradient
 from certgp.gp.profile import NOISE_RATIO_BOUNDS
 from certgp.training.mini_batch.descent import Descent, Running
 from certgp.training.mini_batch.embedding import fit_head, head_model, raw_outputs
 from certgp.training.mini_batch.steps import MinibatchTask, TrainedModule
+from certgp.training.noise import Unseen
 from certgp.transforms import Network
 
 _START_ITERATIONS = 12
@@ -249,9 +258,11 @@ def finish(
     variance: str,
     calibrate: bool,
     polish: bool = True,
+    learn_noise: Callable[[GaussianProcess, Unseen], None] | None = None,
 ) -> LowRankProcess:
     """The trained model as a process: head polished on the rows it learned from, noise calibrated on those it did not,
-    and conditioned on all of them. ``polish=False`` leaves the head as the steps have.
+    and conditioned on all of them. ``polish=False`` leaves the head as the steps have; ``learn_noise`` sees the process
+    and what it said of the held-out rows before it was given them.
 
     Held-out rows chose the epoch, so they look better than new rows will: they may raise the noise, not lower it.
     """
@@ -269,13 +280,17 @@ def finish(
         best = fit_head(features, learned, objective, 0)
         variances = best.signal_variance, best.noise_variance
     everything = raw.with_inputs(network.standardise(raw.X)).to(torch.float64)
-    scale = 1.0
-    if calibrate and len(held_out):
-        rest = torch.from_numpy(held_out)
-        process = condition_head(features, learned, *variances, variance)
-        scale = max(1.0, calibrated_nlpd(process, everything.pick(rest))[1])
     head = condition_head(features, everything, *variances, variance)
     model = module.model.requires_grad_(False)
     fitted = LowRankProcess(model, head.statistics, *variances, variance)
-    fitted.noise_scale = scale
+    if not len(held_out):
+        return fitted
+    rest = torch.from_numpy(held_out)
+    aside = everything.pick(rest)
+    before = condition_head(features, learned, *variances, variance)
+    if calibrate:
+        fitted.noise_scale = max(1.0, calibrated_nlpd(before, aside)[1])
+    if learn_noise is not None:
+        known = before.noise_inputs(aside.X)
+        learn_noise(fitted, Unseen(replace(known, X=source.take(held_out).X.double()), aside.y, aside.weight))
     return fitted

@@ -15,6 +15,7 @@ from certgp.data import Chunk, ChunkSource, Standardiser
 from certgp.data.summary import DISTINCT_LIMIT
 from certgp.engines import Engine, LocalEngine
 from certgp.errors import InvalidInputError
+from certgp.gp import NOISES
 from certgp.kernels import Kernel, kernel_from_name
 from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.history import Callback, Iteration
@@ -52,6 +53,7 @@ class Settings:
     length_scale: float | Sequence[float] | None = None
     signal_variance: float | None = None
     noise_variance: float | None = None
+    noise: str = "auto"
     optimize: bool = True
     objective: str = "marginal"
     variance: str = "lowrank"
@@ -66,6 +68,7 @@ class Settings:
         check_choice("objective", self.objective, OBJECTIVES)
         check_choice("variance", self.variance, VARIANCES)
         check_choice("dtype", self.dtype, tuple(DTYPES))
+        check_choice("noise", self.noise, NOISES)
         check_count("max_iter", self.max_iter)
         if self.rank == AUTOMATIC:
             check_positive("tolerance", self.tolerance)
@@ -92,6 +95,16 @@ class Settings:
         if self.checkpoint is None:
             return self
         return replace(self, checkpoint=replace(self.checkpoint, fingerprint=f"{self.checkpoint.fingerprint}:{name}"))
+
+    @property
+    def tries_input_noise(self) -> bool:
+        """Is noise(x) to be learned? With hyper-parameters held as given only where it was asked for."""
+        return self.noise == "input" or (self.noise == AUTOMATIC and self.optimize)
+
+    @property
+    def wants_input_noise(self) -> bool:
+        """Is noise(x) to be kept whether or not it pays?"""
+        return self.noise == "input"
 
     @property
     def lengths_are_given(self) -> bool:
