@@ -34,6 +34,7 @@ from certgp.estimators.validation import (
     warn_about_constants,
 )
 from certgp.gp import NoiseGain, NoiseModel
+from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate, RankCurve
 from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK, Request, certify
 from certgp.guarantees.prediction_bounds import Confirm
@@ -43,6 +44,7 @@ from certgp.methods import registered_name
 from certgp.models import FittedModel
 from certgp.training import Callback, OptimisationResult
 from certgp.training.recipes import DTYPES, Fit, Settings, Trainer
+from certgp.training.student import ROUNDS
 
 Array = NDArray[np.float64]
 ESTIMATORS: dict[str, type[GPRegressor]] = {}
@@ -101,16 +103,23 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         summary = summarise(rows)
         warn_about_constants(summary, self.standardize)
         self._fitting = self._prepare(rows, summary)
-        self._publish(*self._fitting.run(self.calibrate))
+        outcome = self._fitting.run(self.calibrate)
+        for _ in range(ROUNDS):
+            weighted = self._fitting.reweigh(outcome[0].process)
+            if weighted is None:
+                break
+            self._fitting = self._prepare(weighted, summarise(weighted), rows)
+            outcome = self._fitting.run(self.calibrate)
+        self._publish(*outcome)
         self._fitting = None
         return self
 
-    def _prepare(self, rows: Rows, summary: Summary) -> Fitting:
+    def _prepare(self, rows: Rows, summary: Summary, given: Rows | None = None) -> Fitting:
         scaled = Standardiser.of(summary)
         standardiser = scaled if self.standardize else Standardiser.identity(rows.n_columns, scaled.ignored)
         settings = make_settings(self, self.trainer_parameters(), standardiser, summary)
         source = StandardisedRows(rows, standardiser, DTYPES[settings.dtype])
-        return Fitting(rows, summary, settings, source, self.trainer(settings), self._new_generator)
+        return Fitting(rows, given or rows, summary, settings, source, self.trainer(settings), self._new_generator)
 
     def partial_fit(
         self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -342,9 +351,17 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return self._fitted().log_evidence()
 
     @property
-    def noise_model_(self) -> NoiseModel | tuple[NoiseModel | None, ...] | None:
-        """How noise depends on the input, in standardised units; None where it is constant. Of several members one
-        each.
+    def row_weights_(self) -> Array | None:
+        """Weights of the rows of the fit (N,), those of weight zero left out: ``sample_weight`` times what
+        likelihood="student" found of each row. None where all are one, and after loading or ``partial_fit``.
+        """
+        rows = self._fitted().rows
+        return None if rows is None else rows.weights(slice(None))
+
+    @property
+    def noise_model_(self) -> NoiseModel | StudentNoise | tuple[NoiseModel | StudentNoise | None, ...] | None:
+        """How noise depends on the input, or the Student-t noise, in standardised units; None where it is Gaussian and
+        constant. Of several members one each.
         """
         models = tuple(member.noise_model for member in self._fitted().process.members)
         return models[0] if len(models) == 1 else models

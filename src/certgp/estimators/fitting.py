@@ -19,6 +19,7 @@ from certgp.data import (
     Standardiser,
     SubsetSource,
     Summary,
+    WeightedRows,
     target_is_constant,
 )
 from certgp.data.rows import read_target
@@ -27,6 +28,7 @@ from certgp.errors import InvalidInputError
 from certgp.estimators.fingerprint import fingerprint
 from certgp.estimators.validation import check_engine, new_generator
 from certgp.gp import GaussianProcess, LowRankProcess, noise_scale
+from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate
 from certgp.guarantees.automatic_rank import search_rank
 from certgp.guarantees.certify import note_input_noise
@@ -34,6 +36,7 @@ from certgp.guarantees.subject import Subject
 from certgp.models import FittedModel
 from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.noise import add_noise_model
+from certgp.training.student import choose_student, settle_weights
 from certgp.training.recipes import AUTOMATIC, Fit, Settings, Trainer
 
 _CHECKPOINT_SEED = 0
@@ -46,6 +49,7 @@ class Fitting:
     """A fit that is going on."""
 
     rows: Rows  # in the user's units
+    given: Rows  # the same, without the weights that Student-t noise has found so far
     summary: Summary
     settings: Settings
     source: StandardisedRows  # the same rows
@@ -62,9 +66,25 @@ class Fitting:
         if self.settings.tries_input_noise and not self.trainer.calibrates and not target_is_constant(self.source):
             rng, always = self.settings.new_generator(), self.settings.wants_input_noise
             add_noise_model(model.process, self.source, rng, always)
+        if self.settings.is_student and not target_is_constant(self.source):
+            given = StandardisedRows(self.given, self.settings.standardiser)
+            noise = choose_student(model.process, given, self.source, self.settings.new_generator())
+            for member in model.process.members:
+                member.noise_model = noise
         if model.certificate is not None:
             model = replace(model, certificate=note_input_noise(model.process, model.certificate))
         return model, fit
+
+    def reweigh(self, process: GaussianProcess) -> Rows | None:
+        """The rows with the weights that Student-t noise finds; None where it is Gaussian."""
+        noise = process.members[0].noise_model
+        if not isinstance(noise, StudentNoise):
+            return None
+        settings, rows = self.settings, self.given
+        source = StandardisedRows(rows, settings.standardiser)
+        factors = settle_weights(process, source, noise, settings, settings.new_generator()).numpy()
+        given = rows.weights(slice(None))
+        return WeightedRows(rows, factors if given is None else given * factors)
 
     def model(self, process: GaussianProcess, certificate: Certificate | None = None) -> FittedModel:
         """A process in the user's units."""

@@ -191,6 +191,22 @@ class LocalProcess(GaussianProcess):
         mean, _ = self.moments(X)
         return mean[:, None] + sample_centred(self.covariance(X), count, generator)
 
+    def reweighted(self, weight: Tensor | None, noise_variance: float) -> LocalProcess:
+        """The same rows with other weights (N,) and noise."""
+        other = LocalProcess(
+            self._transform,
+            self._kernel,
+            self.X,
+            self.y,
+            noise_variance,
+            self.neighbours,
+            self.train_neighbours,
+            weight=weight,
+        )
+        for name in ("inputs", "index"):  # they depend on neither
+            other.__dict__[name] = getattr(self, name)
+        return other.with_settings_of(self)
+
     def updated(self, X: Tensor, y: Tensor, weight: Tensor | None = None) -> LocalProcess:
         """Conditioned on further rows, which come last in the order: nothing before them changes."""
         rows = Chunk.join([self.rows, Chunk(X, y, weight)])

@@ -14,6 +14,7 @@ from certgp.errors import InvalidInputError
 from certgp.gp.evidence import log_evidence
 from certgp.gp.model import LowRankModel
 from certgp.gp.noise import Noise, NoiseGain, NoiseInputs, NoiseModel, nothing
+from certgp.gp.student import StudentNoise
 from certgp.gp.posterior import LowRankPosterior
 from certgp.gp.statistics import Statistics
 from certgp.kernels import Kernel
@@ -43,7 +44,7 @@ class GaussianProcess(ABC):
     box: Box | None = None  # range of the training inputs, where it is known
     holds_rows: ClassVar[bool] = False  # does it predict from the training rows themselves?
     noise_scale: float = 1.0  # new observations scatter with noise_scale * noise_variance (see ``gp.calibration``) ...
-    noise_model: NoiseModel | None = None  # ... or as this says of each row
+    noise_model: NoiseModel | StudentNoise | None = None  # ... or as this says of each row
     noise_gain: NoiseGain | None = None  # what noise(x) gained, where it was tried
 
     @property

@@ -17,6 +17,7 @@ from certgp.engines import Engine, fold_feature_statistics
 from certgp.engines.local import default_chunk_rows
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.gp import ExactProcess, GaussianProcess, IterativeProcess, LocalProcess, LowRankProcess, Statistics
+from certgp.gp.student import StudentNoise
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.dominated import certify_dominated
 from certgp.guarantees.iterative import certify_exactly, certify_iterative, with_local_law
@@ -53,6 +54,10 @@ _CHUNK = 65_536  # rows
 _INPUT_NOISE = (
     "the exact GP and this model are compared with constant noise; the noise that depends on the input, which "
     "intervals and densities of observations have, is not covered"
+)
+_STUDENT = (
+    "the exact GP meant here has Gaussian noise and the weights of the rows that the fit with Student-t noise ended "
+    "with (row_weights_); the t itself, which intervals and densities of observations have, is not covered"
 )
 
 
@@ -111,9 +116,12 @@ def certify(
 
 def note_input_noise(process: GaussianProcess, certificate: Certificate) -> Certificate:
     """Say that nothing is proven of noise(x), where predictions of observations have it."""
-    if process.noise_model is None or _INPUT_NOISE in certificate.assumptions:
+    if process.noise_model is None:
         return certificate
-    return replace(certificate, assumptions=(*certificate.assumptions, _INPUT_NOISE))
+    text = _STUDENT if isinstance(process.noise_model, StudentNoise) else _INPUT_NOISE
+    if text in certificate.assumptions:
+        return certificate
+    return replace(certificate, assumptions=(*certificate.assumptions, text))
 
 
 def _certify(

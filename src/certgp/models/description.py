@@ -24,6 +24,7 @@ from certgp.gp import (
     Statistics,
 )
 from certgp.gp.conjugate_gradients import ExactSolution
+from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate
 from certgp.guarantees.subject import name_kernel_inputs
 from certgp.kernels import kernel_from_description
@@ -198,10 +199,16 @@ def build_process(tensors: Tensors, values: Values, network: nn.Module | None) -
     process = _build_single(tensors, values, network)
     process.noise_scale = values["noise_scale"]
     if "noise_model" in values:  # not in files written before 0.2 was released
-        process.noise_model = NoiseModel.build(_select_part(tensors, "noise."), values["noise_model"])
+        process.noise_model = _build_noise(_select_part(tensors, "noise."), values["noise_model"])
     if "noise_gain" in values:
         process.noise_gain = NoiseGain(**values["noise_gain"])
     return process
+
+
+def _build_noise(tensors: Tensors, values: Values) -> NoiseModel | StudentNoise:
+    if values.get("kind") == "student":
+        return StudentNoise(values["degrees_of_freedom"], values["scale"])
+    return NoiseModel.build(tensors, values)
 
 
 def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
