@@ -80,6 +80,12 @@ def add_parser(commands: Commands) -> None:
         "(default: auto)",
     )
     parser.add_argument(
+        "--likelihood",
+        choices=("gaussian", "student"),
+        default="gaussian",
+        help="student: for targets with outliers, which then count less (default: gaussian)",
+    )
+    parser.add_argument(
         "--max-iter", metavar="N", type=positive_int, help="most iterations (default: the method's own)"
     )
     parser.add_argument("--seed", metavar="S", type=seed, default=0, help="seed of all random choices (default: 0)")
@@ -119,6 +125,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         model.set_params(tolerance=arguments.tolerance)
     if arguments.noise is not None:
         model.set_params(noise=arguments.noise)
+    model.set_params(likelihood=arguments.likelihood)
     started = time.perf_counter()
     rows.fit(model)
     seconds = time.perf_counter() - started

@@ -59,6 +59,11 @@ class Fitting:
     def run(self, calibrate: bool) -> tuple[FittedModel, Fit]:
         """Train on all rows; with ``calibrate`` unless the training itself holds rows back to scale the noise."""
         if calibrate and not self.trainer.calibrates:
+            if self.settings.is_student:
+                raise InvalidInputError(
+                    "calibrate=True scales Gaussian noise, and likelihood='student' scales its own on rows predicted "
+                    "without their targets; leave calibrate=False"
+                )
             model, fit = self._calibrate()
         else:
             fit, certificate = self._train(self.source)
@@ -68,17 +73,17 @@ class Fitting:
             add_noise_model(model.process, self.source, rng, always)
         if self.settings.is_student and not target_is_constant(self.source):
             given = StandardisedRows(self.given, self.settings.standardiser)
-            noise = choose_student(model.process, given, self.source, self.settings.new_generator())
             for member in model.process.members:
-                member.noise_model = noise
+                member.noise_model = choose_student(member, given, self.source, self.settings.new_generator())
         if model.certificate is not None:
             model = replace(model, certificate=note_input_noise(model.process, model.certificate))
         return model, fit
 
     def reweigh(self, process: GaussianProcess) -> Rows | None:
         """The rows with the weights that Student-t noise finds; None where it is Gaussian."""
-        noise = process.members[0].noise_model
-        if not isinstance(noise, StudentNoise):
+        noises = [member.noise_model for member in process.members]
+        noise = next((each for each in noises if isinstance(each, StudentNoise)), None)
+        if noise is None:
             return None
         settings, rows = self.settings, self.given
         source = StandardisedRows(rows, settings.standardiser)

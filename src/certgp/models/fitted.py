@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from certgp.data import Rows, RowSource, Standardiser
+from certgp.data import ReweightedSource, Rows, RowSource, Standardiser
 from certgp.engines import Engine, fold_feature_statistics
 from certgp.engines.local import default_chunk_rows
 from certgp.gp import (
@@ -26,6 +26,7 @@ from certgp.gp import (
     Noise,
 )
 from certgp.gp.process import check_dense
+from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate
 from certgp.kernels import Kernel
 
@@ -139,7 +140,9 @@ class FittedModel:
         return None if found is None else found.detach().numpy() / self.standardiser.x_scale[:, None]
 
     def extended(self, more: RowSource, lower: Array, upper: Array, engine: Engine) -> FittedModel:
-        """Conditioned on further standardised rows; what was proven of those before is void."""
+        """Conditioned on further standardised rows; what was proven of those before is void. With Student-t noise each
+        row is weighed by what the model says of it before.
+        """
         return replace(
             self,
             process=_extend(self.process, more, engine),
@@ -148,6 +151,15 @@ class FittedModel:
             certificate=None,
             rows=None,
         )
+
+
+def _weigh(process: GaussianProcess, noise: StudentNoise, more: RowSource) -> RowSource:
+    """The rows with the weights that Student-t noise gives them."""
+    factors = []
+    for chunk in more.chunks(default_chunk_rows(process.rank)):
+        mean, variance = process.moments(chunk.X)
+        factors.append(noise.weigh(chunk.y.double() - mean, variance, chunk.weights()))
+    return ReweightedSource(more, torch.cat(factors))
 
 
 def _components(mean: Tensor, variance: Tensor, noise: Noise) -> tuple[Array, Array, Array]:
@@ -159,6 +171,8 @@ def _components(mean: Tensor, variance: Tensor, noise: Noise) -> tuple[Array, Ar
 def _extend(process: GaussianProcess, more: RowSource, engine: Engine) -> GaussianProcess:
     if isinstance(process, MixtureProcess):
         return MixtureProcess([_extend(member, more, engine) for member in process.members])
+    if isinstance(process.noise_model, StudentNoise):
+        more = _weigh(process, process.noise_model, more)
     if isinstance(process, ExactProcess | IterativeProcess | LocalProcess):
         rows = more.take(slice(None))
         return process.updated(rows.X, rows.y, rows.weight)

@@ -37,12 +37,12 @@ def choose_student(
     process: GaussianProcess, given: RowSource, weighted: RowSource, rng: np.random.Generator
 ) -> StudentNoise | None:
     """The t whose density of rows, each given all others, is highest; None where a Gaussian is as good to within two
-    standard errors. The process is conditioned on the ``weighted`` rows; those ``given`` are the same with the weights
-    that their noise is known to have.
+    standard errors. The process, one GP, is conditioned on the ``weighted`` rows; those ``given`` are the same with the
+    weights that their noise is known to have. Where held-out rows have scaled the noise, they scale this one as well.
     """
     if given.n_rows < _FEWEST_ROWS:
         return None
-    unseen = _leave_one_out(process.members[0], given, weighted, rng)
+    unseen = _leave_one_out(process, given, weighted, rng)
     residuals, variance, weight = unseen.residuals, unseen.variance, unseen.weight
     root = np.sqrt(weight)
     level = constant_noise(root * residuals, weight * variance)
