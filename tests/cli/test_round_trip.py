@@ -255,7 +255,9 @@ def test_weights_are_a_column(certgp, tmp_path):
     assert json.loads(fitted.out)["noise_variance"] == by_hand.noise_variance_
     assert certgp("predict", "m", "new.csv", "--out", "out.csv").code == 0
     assert certgp("certify", "m", "new.csv", "--train", "train.csv", "--tol", 0.1).code == 0
-    assert "'w' is both --weights and --drop" in certgp("fit", "train.csv", *options, "--drop", "w", "--out", "m").error()
+    assert (
+        "'w' is both --weights and --drop" in certgp("fit", "train.csv", *options, "--drop", "w", "--out", "m").error()
+    )
     assert "no column 'v'" in certgp("fit", "train.csv", *options[:3], "v", "--out", "m").error()
     split = certgp("fit", "train.csv", *options, "--test-fraction", 0.2, "--out", "m")
     assert split.code == 0, split.err

@@ -42,7 +42,7 @@ def test_density_and_quantiles_with_latent_variance(nu: float) -> None:
 
 
 def test_weights_are_a_maximum_of_the_bound() -> None:
-    """E l_i maximises E log p(y, l | f) - E log q(l) over gamma laws: its derivative vanishes at (nu + 1) / (nu + e / s2)."""
+    """E l_i is the mean of the best q(l_i), which is a gamma law."""
     nu, s2 = 4.0, 0.3
     e = torch.tensor([0.0, 0.3, 30.0], dtype=torch.float64)
     found = student_weights(e, s2, nu)

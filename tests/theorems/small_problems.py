@@ -105,7 +105,7 @@ def draw_problem(seed: int) -> SmallProblem:
 
 
 def _draw_weights(seed: int, n: int) -> np.ndarray:
-    """Weights over one to four orders of magnitude; from a stream of their own, so that problems stay what they were."""
+    """Weights over one to four orders of magnitude; from a stream of their own: problems stay what they were."""
     rng = np.random.default_rng([seed, 1])
     return np.exp(rng.choice([0.5, 1.5]) * rng.standard_normal(n) + rng.uniform(-1.0, 1.0))
 

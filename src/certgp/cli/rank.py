@@ -7,7 +7,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certgp.cli.arguments import DATA_HELP, DROP_HELP, WEIGHTS_HELP, add_command, fraction, positive_int, positive_number, seed
+from certgp.cli.arguments import (
+    DATA_HELP,
+    DROP_HELP,
+    WEIGHTS_HELP,
+    add_command,
+    fraction,
+    positive_int,
+    positive_number,
+    seed,
+)
 from certgp.cli.models import KERNELS, build_model, check_model_options
 from certgp.cli.output import Console, aligned, table
 from certgp.cli.training_data import TrainingData

@@ -163,6 +163,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
         raise InvalidInputError("sample_weight is zero for every row, so none is left to learn from")
     return values
 
+
 def as_rows(X: Any, y: Any = None) -> Rows:
     """Rows of whatever holds them: an array, a memory map, a list, a pandas or polars frame, an Arrow table.
 

@@ -114,8 +114,8 @@ def _check_finite(values: Numbers, argument: str, start: int, labels: tuple[str,
 class _RunningMoments:
     """Moments of the columns of blocks, merged as in Chan, Golub and LeVeque (1983), Updating formulae ..., eq. 1.5.
 
-    With d = m_b - m_a:  m = m_a + d n_b / n,  S = S_a + S_b + d^2 n_a n_b / n, where S is the sum of centred squares. With
-    weights the n are their sums.
+    With d = m_b - m_a:  m = m_a + d n_b / n,  S = S_a + S_b + d^2 n_a n_b / n, where S is the sum of centred squares.
+    With weights the n are their sums.
     """
 
     def __init__(self, columns: list[str]) -> None:

@@ -20,14 +20,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certgp.checks import check_count, check_flag, check_fraction, numbers
-from certgp.data import Rows, RowSource, StandardisedRows, Standardiser, Summary, check_finite, summarise
+from certgp.data import Rows, StandardisedRows, Standardiser, Summary, check_finite, summarise
 from certgp.data.rows import read_target
 from certgp.errors import InvalidInputError, NotCertifiableError
-from certgp.estimators.fitting import Fitting, make_settings
+from certgp.estimators.fitting import Fitting, make_settings, run_rounds
+from certgp.estimators.training_rows import source_of, training_source, validation_rows
 from certgp.estimators.validation import (
     check_engine,
     check_inputs,
-    check_row_pair,
     load_inputs,
     load_rows,
     new_generator,
@@ -44,7 +44,6 @@ from certgp.methods import registered_name
 from certgp.models import FittedModel
 from certgp.training import Callback, OptimisationResult
 from certgp.training.recipes import DTYPES, Fit, Settings, Trainer
-from certgp.training.student import ROUNDS
 
 Array = NDArray[np.float64]
 ESTIMATORS: dict[str, type[GPRegressor]] = {}
@@ -80,9 +79,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def trainer(self, settings: Settings) -> Trainer:
         """What trains this model; making it refuses parameters that cannot work."""
 
-    def fit(
-        self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn hyper-parameters from all rows and condition on them. X (N, D), y (N,), or rows that hold both.
 
         With ``sample_weight`` (N,) the noise variance of row i is ``noise_variance_`` / sample_weight_i; 0 leaves the
@@ -102,24 +99,18 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         rows = load_rows(self, X, y, sample_weight, least_rows=2)
         summary = summarise(rows)
         warn_about_constants(summary, self.standardize)
-        self._fitting = self._prepare(rows, summary)
-        outcome = self._fitting.run(self.calibrate)
-        for _ in range(ROUNDS):
-            weighted = self._fitting.reweigh(outcome[0].process)
-            if weighted is None:
-                break
-            self._fitting = self._prepare(weighted, summarise(weighted), rows)
-            outcome = self._fitting.run(self.calibrate)
-        self._publish(*outcome)
+        self._publish(*run_rounds(partial(self._prepare, given=rows), rows, summary, self.calibrate))
         self._fitting = None
         return self
 
-    def _prepare(self, rows: Rows, summary: Summary, given: Rows | None = None) -> Fitting:
+    def _prepare(self, rows: Rows, summary: Summary, given: Rows) -> Fitting:
         scaled = Standardiser.of(summary)
         standardiser = scaled if self.standardize else Standardiser.identity(rows.n_columns, scaled.ignored)
         settings = make_settings(self, self.trainer_parameters(), standardiser, summary)
         source = StandardisedRows(rows, standardiser, DTYPES[settings.dtype])
-        return Fitting(rows, given or rows, summary, settings, source, self.trainer(settings), self._new_generator)
+        trainer = self.trainer(settings)
+        self._fitting = Fitting(rows, given, summary, settings, source, trainer, self._new_generator)
+        return self._fitting
 
     def partial_fit(
         self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -129,7 +120,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             return self.fit(X, y, sample_weight)
         rows = load_rows(self, X, y, sample_weight, reset=False)
         lower, upper = summarise(rows).range()
-        self._model = model = self._model.extended(self._source(self._model, rows), lower, upper, self._engine())
+        self._model = model = self._model.extended(source_of(self._model, rows), lower, upper, self._engine())
         self.rank_ = model.process.rank
         return self
 
@@ -195,12 +186,10 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         rows = load_rows(self, X, y, sample_weight, reset=False)
         return float(super().score(rows, read_target(rows), rows.weights(slice(None))))
 
-    def nlpd(
-        self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> float:
+    def nlpd(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Mean negative log predictive density of y (n,) at X (n, D), in the units of y; lower is better.
 
-        With ``sample_weight`` (n,) the weighted mean over rows, as in ``score``; each still has the noise of weight one.
+        With ``sample_weight`` (n,) the weighted mean over rows, as in ``score``; each has the noise of weight one.
         """
         model = self._fitted()
         rows = load_rows(self, X, y, sample_weight, reset=False)
@@ -248,8 +237,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         -----
         Without arguments the best certificate that is known is returned: a saved or earlier one, where it is tighter.
         The exact GP is ``ExactGP(kernel=gp.kernel_, noise_variance=gp.noise_variance_, optimize=False)`` on the same
-        rows with the same weights, also for rows outside the training range. Behind a projection or a network it is the exact GP on their
-        outputs, and the sentence says so. An exact GP is its own truth.
+        rows with the same weights, also for rows outside the training range. Behind a projection or a network it is the
+        exact GP on their outputs, and the sentence says so. An exact GP is its own truth.
         """
         model = self._fitted()
         request = Request(reference_rank, tol, max_reference_rank, delta, probes, exact_solve)
@@ -261,7 +250,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             raise NotCertifiableError(
                 "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
             )
-        read = partial(self._training_source, model, rows)
+        read = partial(training_source, self, model, rows)
         found = certify(
             model.process,
             model.standardiser,
@@ -284,14 +273,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         With validation rows X (n, D), y (n,) also their mean negative log predictive density at every rank.
         """
         model = self._fitted()
-        if (X is None) != (y is None) and not isinstance(X, Rows):
-            raise InvalidInputError("rank_curve takes validation rows as X and y together; one of them is missing")
-        validation = None
-        if X is not None:
-            rows = load_rows(self, X, y, reset=False)
-            check_finite(rows)
-            chunk = StandardisedRows(rows, model.standardiser).take(slice(None))
-            validation = chunk.X, chunk.y
+        validation = None if X is None and y is None else validation_rows(self, model, X, y)
         curve = rank_curve_of(model.process, validation, model.in_float64)
         shift, log_unit = model.evidence_shift, math.log(model.standardiser.y_scale)
         elbo = None if curve.elbo is None else curve.elbo + shift
@@ -410,25 +392,3 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         model, rows = self._fitted(), load_inputs(self, X)
         check_inputs(rows, model.lower, model.upper, model.process.returns_to_prior)
         return rows
-
-    def _source(self, model: FittedModel, rows: Rows) -> StandardisedRows:
-        return StandardisedRows(rows, model.standardiser, torch.float64 if model.in_float64 else torch.float32)
-
-    def _training_source(self, model: FittedModel, given: tuple[ArrayLike, ...] | Rows | None) -> RowSource:
-        """The rows that the model was conditioned on: those given, or those of the fit."""
-        rows = model.rows
-        if given is not None:
-            rows = load_rows(self, *check_row_pair(given), reset=False)
-            check_finite(rows)
-        if rows is None:
-            raise NotCertifiableError(
-                "this certificate reads the training rows again, and a model that was loaded, unpickled, copied deeply "
-                "or extended by partial_fit does not have them: certify(rows=(X, y)) in Python, --train FILE on the "
-                "command line"
-            )
-        if rows.n_rows != model.process.n_rows:
-            raise InvalidInputError(
-                f"rows has {rows.n_rows} rows but the model was conditioned on {model.process.n_rows}; pass those "
-                "given to fit"
-            )
-        return self._source(model, rows)

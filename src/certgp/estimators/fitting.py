@@ -20,6 +20,7 @@ from certgp.data import (
     SubsetSource,
     Summary,
     WeightedRows,
+    summarise,
     target_is_constant,
 )
 from certgp.data.rows import read_target
@@ -36,8 +37,8 @@ from certgp.guarantees.subject import Subject
 from certgp.models import FittedModel
 from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.noise import add_noise_model
-from certgp.training.student import choose_student, settle_weights
 from certgp.training.recipes import AUTOMATIC, Fit, Settings, Trainer
+from certgp.training.student import ROUNDS, choose_student, settle_weights
 
 _CHECKPOINT_SEED = 0
 _CALIBRATION_SHARE = 0.1  # of the rows
@@ -138,6 +139,21 @@ class Fitting:
         more = SubsetSource(self.source, held_out)
         extended = model.extended(more, model.lower, model.upper, self.settings.engine)
         return self.model(extended.process), fit
+
+
+def run_rounds(
+    prepare: Callable[[Rows, Summary], Fitting], rows: Rows, summary: Summary, calibrate: bool
+) -> tuple[FittedModel, Fit]:
+    """One fit; with Student-t noise some more, each on the rows as the one before has weighed them."""
+    fitting = prepare(rows, summary)
+    model, fit = fitting.run(calibrate)
+    for _ in range(ROUNDS):
+        weighted = fitting.reweigh(model.process)
+        if weighted is None:
+            break
+        fitting = prepare(weighted, summarise(weighted))
+        model, fit = fitting.run(calibrate)
+    return model, fit
 
 
 def make_settings(

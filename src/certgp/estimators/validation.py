@@ -127,8 +127,8 @@ def warn_about_constants(summary: Summary, centred: bool) -> None:
 
 
 def check_row_pair(rows: object) -> tuple[Any, Any, Any]:
-    """The training rows that ``certify(rows=...)`` takes, as X, y and weights: a pair (X, y), a triple with the weights,
-    or rows that hold their target.
+    """The training rows that ``certify(rows=...)`` takes, as X, y and weights: a pair (X, y), a triple with weights, or
+    rows that hold their target.
     """
     if isinstance(rows, Rows):
         return rows, None, None

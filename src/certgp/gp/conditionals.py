@@ -1,6 +1,8 @@
 """One Gaussian conditional per row: f at a point given the targets of a few neighbours.  [Vecchia 1988]
 
-    K_N = k(X_N, X_N) + s2 I (or diag(s2_N), where rows have noise variances of their own),   v = K_N^-1 k(X_N, x),   mean = v'y_N,   variance = k(x, x) - k(X_N, x)'v
+    K_N = k(X_N, X_N) + s2 I,   v = K_N^-1 k(X_N, x),   mean = v'y_N,   variance = k(x, x) - k(X_N, x)'v
+
+Rows may have noise variances of their own: then it is diag(s2_N) instead of s2 I.
 
 Kernels that depend on scaled distances alone run as compiled loops; any other kernel is evaluated by its own code,
 block by block, and only the algebra is compiled. Neighbours are row numbers (B, m); a row with fewer of them has -1 in

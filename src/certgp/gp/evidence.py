@@ -1,8 +1,8 @@
 """Log evidence of a low-rank GP, its lower and upper bounds on the exact one, and its gradient: functions of
 Statistics alone.
 
-Statistics here belong to features that carry the signal variance (``Statistics.scaled``). Where rows have weights, y and
-Phi stand for Q y and Q Phi, Q = diag(sqrt(weight)), and the density of y itself is that of Q y times |Q|.
+Statistics here belong to features that carry the signal variance (``Statistics.scaled``). Where rows have weights, y
+and Phi stand for Q y and Q Phi, Q = diag(sqrt(weight)), and the density of y itself is that of Q y times |Q|.
 """
 
 from __future__ import annotations

@@ -27,8 +27,9 @@ class LocalProcess(GaussianProcess):
     r"""A GP in which each row depends on a few near rows alone.
 
     Training rows, in their order, are conditioned on the ``train_neighbours`` nearest rows before them. This defines
-    the law of y, q(y) = prod_i N(y_i | mean_i, variance_i + s2), s2 / weight_i where rows have weights. A new row comes after all of them, conditioned on the
-    ``neighbours`` nearest training rows. With all rows as neighbours both are the exact GP.
+    the law of y, q(y) = prod_i N(y_i | mean_i, variance_i + s2), with s2 / weight_i where rows have weights. A new row
+    comes after all of them, conditioned on the ``neighbours`` nearest training rows. With all rows as neighbours both
+    are the exact GP.
     """
 
     holds_rows: ClassVar[bool] = True

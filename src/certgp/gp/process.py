@@ -14,9 +14,9 @@ from certgp.errors import InvalidInputError
 from certgp.gp.evidence import log_evidence
 from certgp.gp.model import LowRankModel
 from certgp.gp.noise import Noise, NoiseGain, NoiseInputs, NoiseModel, nothing
-from certgp.gp.student import StudentNoise
 from certgp.gp.posterior import LowRankPosterior
 from certgp.gp.statistics import Statistics
+from certgp.gp.student import StudentNoise
 from certgp.kernels import Kernel
 from certgp.transforms import Transform
 

@@ -16,9 +16,9 @@ class Statistics:
     """Sufficient statistics of (Phi, y); ``+`` merges disjoint data, so chunks, files and machines are one fold.
 
     The trace of the kernel matrix goes with them: it is N for a unit kernel whose diagonal is constant. Rows with the
-    noise variance s2 / weight_i are rows with noise s2 once both sides are multiplied by sqrt(weight_i), so Phi, y and K
-    here are Q Phi, Q y and Q K Q, Q = diag(sqrt(weight)); the trace is then sum_i weight_i k(x_i, x_i), and densities of
-    y are those of Q y times |Q|, of which ``log_weights`` keeps the logarithm, twice. [docs/theorems.md, weights]
+    noise variance s2 / weight_i are rows with noise s2 once both sides are multiplied by sqrt(weight_i). So Phi, y and
+    K here are Q Phi, Q y and Q K Q, Q = diag(sqrt(weight)); the trace is then sum_i weight_i k(x_i, x_i), and densities
+    of y are those of Q y times |Q|, of which ``log_weights`` keeps the logarithm, twice. [docs/theorems.md, weights]
     """
 
     A: Tensor  # Phi' Phi  (r, r)
@@ -51,7 +51,7 @@ class Statistics:
 
     @staticmethod
     def of(features: Tensor, y: Tensor, diagonal: Tensor | None = None, weight: Tensor | None = None) -> Statistics:
-        """Statistics of one chunk: features (n, r), y (n,), k(x_i, x_i) (n,) where it is not one everywhere, and weights
+        """Statistics of one chunk: features (n, r), y (n,), k(x_i, x_i) (n,) where it is not one everywhere, weights
         (n,) where they are not. Sums are float64 whatever the type of the features.
         """
         if weight is not None:

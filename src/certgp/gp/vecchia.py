@@ -134,8 +134,8 @@ def _condition(
             own = gather(features[part], features, blank, sets[part]).points
             K = signal * correlation_blocks(kernel, block.points) - own @ own.mT
             _run(
-                "predict_from", len(K), K.numpy(), block.targets, block.counts, block.noise, np.empty(len(K)), variance[part],
-                np.empty((0, 0, 0)), weights[part],
+                "predict_from", len(K), K.numpy(), block.targets, block.counts, block.noise, np.empty(len(K)),
+                variance[part], np.empty((0, 0, 0)), weights[part],
             )  # fmt: skip
     check_factorised(variance, kernel, float(noise.min()))
     return weights, np.maximum(variance, 0.0)

@@ -31,8 +31,9 @@ class PointwiseBounds:
         v(x) <= v_exact(x) <= v(x) + ( sqrt(e) + |c| sqrt(tau) )^2,              c = Phi C^-1 phi(x)
 
     with tau = Tr(K - Phi Phi'), e = sf2 - |phi(x)|^2. Everything but phi(x) comes from r x r matrices. In any case the
-    exact variance is at most sf2. Where rows have weights, y, Phi and K are Q y, Q Phi and Q K Q. Weights w that were computed are not C^-1 b: with d a bound on |w - C^-1 b|_C, the mean
-    is off by at most sqrt(phi'C^-1 phi) d and |a| by at most d / s2.
+    exact variance is at most sf2. Where rows have weights, y, Phi and K are Q y, Q Phi and Q K Q, Q the diagonal matrix
+    of their roots. Weights w that were computed are not C^-1 b: with d a bound on |w - C^-1 b|_C, the mean is off by at
+    most sqrt(phi'C^-1 phi) d and |a| by at most d / s2.
     """
 
     def __init__(

@@ -126,8 +126,8 @@ def complete_map(
 
 @dataclass(frozen=True, eq=False)
 class _Residuals:
-    """What a map leaves of some rows, the sum of weight (1 - |psi|^2): as a whole, and its leading features; and the rows of
-    which these leave most.
+    """What a map leaves of some rows, the sum of weight (1 - |psi|^2): as a whole, and its leading features; and the
+    rows of which these leave most.
     """
 
     whole: float

@@ -21,8 +21,8 @@ def accumulation_slack(n: int, size: float) -> float:
 
 
 def gap_slack(n: int, kernel_trace: float, map_rounding: float) -> float:
-    """How far rounding may bring Tr(K - Phi Phi') of n rows below its exact value, Tr K being N sf2, or sf2 times the sum
-    of the weights; ``map_rounding`` is the feature map's own part (``FeatureMap.rounding``).
+    """How far rounding may bring Tr(K - Phi Phi') of n rows below its exact value, Tr K being N sf2, or sf2 times the
+    sum of the weights; ``map_rounding`` is the feature map's own part (``FeatureMap.rounding``).
     """
     return accumulation_slack(n, kernel_trace) + kernel_trace * map_rounding
 

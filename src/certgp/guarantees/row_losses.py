@@ -19,8 +19,8 @@ _OUTWARDS = 1.0 + 1e-14  # the functions themselves round
 
 @dataclass(frozen=True)
 class RowLosses:
-    """Sums over rows of concave functions of x_i = d_i / s2, d_i = k(x_i, x_i) - |phi(x_i)|^2 from above, times the row's
-    weight; ``+`` merges disjoint rows.
+    """Sums over rows of concave functions of x_i = d_i / s2, d_i = k(x_i, x_i) - |phi(x_i)|^2 from above, times the
+    row's weight; ``+`` merges disjoint rows.
     """
 
     log_sum: float  # sum ln(1 + x_i)

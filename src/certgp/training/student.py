@@ -1,8 +1,9 @@
 r"""Fitting with Student-t noise: weighted GPs whose weights follow from how far each row is from what the others say.
 
 Outer rounds train hyper-parameters on weighted rows. Between them, and cheaply because the kernel's shape is held, the
-weights settle: rows are weighed by E l_i (``gp.student``), the GP is conditioned on the weighted rows, and so on. Degrees
-of freedom and scale are those under which rows that are predicted without their own targets have the highest density.
+weights settle: rows are weighed by E l_i (``gp.student``), the GP is conditioned on the weighted rows, and so on.
+Degrees of freedom and scale are those under which rows that are predicted without their own targets have the highest
+density.
 """
 
 from __future__ import annotations
@@ -175,5 +176,3 @@ def _order_of(process: ExactProcess | IterativeProcess | LocalProcess, source: R
     order = np.empty(len(first), dtype=np.int64)
     order[second] = first
     return order
-
-

@@ -21,7 +21,7 @@ _BLOCK_ROWS = 65_536  # the network itself takes smaller ones
 
 @torch.no_grad()
 def raw_outputs(network: Network, source: RowSource) -> Chunk:
-    """h(x) (N, d) of all rows before standardisation, with their targets and weights; the network is left in eval mode."""
+    """h(x) (N, d) of all rows before standardisation, with targets and weights; the network is left in eval mode."""
     network.eval()
     return Chunk.join([chunk.with_inputs(network.raw(chunk.X)) for chunk in source.chunks(_BLOCK_ROWS)])
 

@@ -224,7 +224,9 @@ def _pull_back(phi: Tensor, rows: Chunk, g: EvidenceGradient, count: int) -> Non
 
 
 def _statistics(phi: Tensor, rows: Chunk) -> Statistics:
-    return Statistics.of(phi.double(), rows.y, weight=rows.weight)  # sums of float32 products would drown the small eigenvalues of A
+    return Statistics.of(
+        phi.double(), rows.y, weight=rows.weight
+    )  # sums of float32 products would drown the small eigenvalues of A
 
 
 def _scalar(value: float) -> Tensor:

@@ -34,7 +34,7 @@ class Regression(TrainedModule):
 
 
 class SquaredErrorTask(MinibatchTask):
-    """Minimise half the mean squared error, each row times its weight; the score is the mean squared error of held-out rows."""
+    """Minimise half the mean squared error, each row times its weight; the score is that of held-out rows, twice."""
 
     module: Regression
 
