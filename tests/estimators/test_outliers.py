@@ -22,7 +22,7 @@ EVERY = {
     "iterative": lambda **more: ExactGP(solver="iterative", max_iter=20, random_state=0, **more),
     "local": lambda **more: LocalGP(30, train_neighbours=15, kernel="matern52", metric="ard", random_state=0, **more),
     "auto": lambda **more: AutoGP(20, candidates=("sparse", "fourier"), max_iter=10, random_state=0, **more),
-    "deep": lambda **more: DeepFourierGP(20, hidden=(16,), max_iter=4, random_state=0, **more),
+    "deep": lambda **more: DeepFourierGP(20, hidden=(16,), max_iter=3, random_state=0, **more),
 }
 
 
@@ -53,13 +53,18 @@ def test_ten_percent_of_gross_outliers(name: str) -> None:
     assert rmse(robust) < 0.35 * rmse(blind)
     assert robust.nlpd(NEW, Y_NEW) < blind.nlpd(NEW, Y_NEW) - 1.0
     assert isinstance(robust.noise_model_, StudentNoise)
+    assert_outliers_are_found(robust)
+
+
+def assert_outliers_are_found(model) -> None:
+    weights = model.row_weights_
+    assert weights[BAD].max() < 0.1 < 0.3 < np.median(weights[~BAD])
 
 
 @quiet
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ["mercer", "iterative", "auto", "deep"])
 def test_outliers_are_found(name: str) -> None:
-    weights = EVERY[name](likelihood="student").fit(X, Y).row_weights_
-    assert weights[BAD].max() < 0.1 < 0.3 < np.median(weights[~BAD])
+    assert_outliers_are_found(EVERY[name](likelihood="student").fit(X, Y))
 
 
 @quiet
