@@ -239,3 +239,26 @@ def test_json_of_fit_has_all_fields(certgp, train):
     assert len(fields["length_scale"]) == 2
     for name in ("noise_variance", "signal_variance", "seconds"):
         assert fields[name] > 0.0
+
+
+def test_weights_are_a_column(certgp, tmp_path):
+    values = rows()
+    weights = np.where(np.arange(len(values)) % 5 == 0, 0.0, np.exp(np.sin(np.arange(len(values)))))
+    write(tmp_path / "train.csv", np.column_stack([values, weights]), (*NAMES, "w"))
+    write(tmp_path / "new.csv", rows(10, seed=1))
+    options = ["--target", "price", "--weights", "w", "--method", "sparse", "--rank", 15, "--max-iter", 200]
+    fitted = certgp("fit", "train.csv", *options, "--out", "m", "--json")
+    assert fitted.code == 0, fitted.err
+    assert json.loads(fitted.out)["n_rows"] == 64
+    by_hand = library.SparseGP(15, max_iter=200, random_state=0)
+    by_hand.fit(ArrayRows(values[:, :2], values[:, 2], NAMES[:2]), sample_weight=weights)
+    assert json.loads(fitted.out)["noise_variance"] == by_hand.noise_variance_
+    assert certgp("predict", "m", "new.csv", "--out", "out.csv").code == 0
+    assert certgp("certify", "m", "new.csv", "--train", "train.csv", "--tol", 0.1).code == 0
+    assert (
+        "'w' is both --weights and --drop" in certgp("fit", "train.csv", *options, "--drop", "w", "--out", "m").error()
+    )
+    assert "no column 'v'" in certgp("fit", "train.csv", *options[:3], "v", "--out", "m").error()
+    split = certgp("fit", "train.csv", *options, "--test-fraction", 0.2, "--out", "m")
+    assert split.code == 0, split.err
+    assert certgp("certify", "m", "--train", "train.csv").code == 0

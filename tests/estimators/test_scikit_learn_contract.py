@@ -23,6 +23,10 @@ from certgp import ExactGP
 from certgp.kernels import Gaussian, Matern52
 from certgp.methods import BUILT_IN
 
+# What scikit-learn expects and a GP does not have. With hyper-parameters held, a row of weight 2 is two rows with the
+# same target (test_sample_weight.py); but two equal targets at one input speak for little noise, a weight
+# of 2 says that the noise is half as large there, and so the evidence and what is learned from it differ
+EXPECTED_FAILURES = {"check_sample_weight_equivalence_on_dense_data": "removed or repeated data points"}
 ARRAY_API_CHECK = "check_array_api_input"  # needs an environment variable before SciPy is imported: own test below
 
 
@@ -47,7 +51,12 @@ def checks():
 @pytest.mark.filterwarnings("ignore::certgp.errors.CertgpWarning")
 @pytest.mark.parametrize(("estimator", "check"), list(checks()))
 def test_check_estimator(estimator, check):
-    check(estimator)
+    expected = EXPECTED_FAILURES.get(getattr(check, "func", check).__name__)
+    if expected is None:
+        check(estimator)
+        return
+    with pytest.raises(AssertionError, match=expected):
+        check(estimator)
 
 
 def test_check_estimator_with_array_api():

@@ -41,6 +41,12 @@ MUTATIONS = [
     Mutation("E2", "certgp.gp.evidence", "quadratic_noise=noise_variance + gap", "quadratic_noise=noise_variance"),
     Mutation("E3", GUARANTEES + "row_losses", "float(np.log1p(x).sum())", "0.9 * float(np.log1p(x).sum())"),
     Mutation("E4", GUARANTEES + "row_losses", "n * math.log1p(gap / (n * noise", "math.log1p(gap / (noise"),
+    Mutation("K2", "certgp.gp.statistics", "prior = weight if diagonal", "prior = torch.ones_like(weight) if diagonal"),
+    Mutation("E1", "certgp.gp.statistics", "log_weights=float(weight.log().sum())", "log_weights=0.0"),
+    Mutation("E3", GUARANTEES + "row_losses", "x = x * weight.numpy()", "pass"),
+    Mutation(
+        "C1", "certgp.gp.kernel_products", "return V if self.root is None else self.root[:, None] * V", "return V"
+    ),
     Mutation("K3", GUARANTEES + "row_losses", "0.5 * float(_reverse_term", "0.49 * float(_reverse_term"),
     Mutation("K3", GUARANTEES + "row_losses", "_SLOPE = _TURN", "_SLOPE = 0.9 * _TURN"),
     Mutation("K3", GUARANTEES + "row_losses", "0.5 * self.reverse_sum", "0.45 * self.reverse_sum"),

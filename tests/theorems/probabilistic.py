@@ -49,14 +49,14 @@ def _tightening_holds(
     kernel: Gaussian, features: FeatureMap, map_: FeatureMap, X: torch.Tensor, noise: float, trials: int, delta: float
 ) -> bool:
     model = LowRankModel(Identity(X.shape[1]), features)
-    source = ChunkSource(Chunk(X, torch.zeros(len(X), dtype=torch.float64)))
-    reference = g.read_reference(g.Problem(model, 1.0, noise, source, LocalEngine()), map_)
+    rows = Chunk(X, torch.zeros(len(X), dtype=torch.float64))
+    reference = g.read_reference(g.Problem(model, 1.0, noise, ChunkSource(rows), LocalEngine()), map_)
     rigorous, truth = g.certify_through(reference), dense_kl(kernel, features, X, noise)
     wide = g.Interval(-math.inf, math.inf)  # so that the statistical interval is seen alone
     plain = g.Certificate(wide, None, len(X), rigorous.theorem, rigorous.evidence, ())
     failures = 0
     for seed in range(trials):
-        tight = g.tighten(plain, reference, X, delta, 24, np.random.default_rng(seed))
+        tight = g.tighten(plain, reference, rows, delta, 24, np.random.default_rng(seed))
         failures += truth not in tight.kl
     return plausible(failures, trials, delta)
 

@@ -1,7 +1,8 @@
 """Random small problems, their dense truth, and the check of every statement that certgp makes about them.
 
 ``draw_problem(seed)`` draws one: N <= 120 rows, D <= 6, length-scales .05 to 20, noise 1e-4 to 10, rank 1 to N,
-six input laws, all kernels, all maps, rows to predict inside and outside the range of X. Each statement is compared
+six input laws, all kernels, all maps, rows to predict inside and outside the range of X, every third problem with
+weighted rows. Each statement is compared
 with dense linear algebra that shares no code with it.
 """
 
@@ -65,14 +66,19 @@ class SmallProblem:
     noise_variance: float
     reference: FeatureMap
     rng: np.random.Generator
+    weight: torch.Tensor | None = None  # of the rows: the noise variance of row i is noise_variance / weight_i
+
+    @property
+    def rows(self) -> Chunk:
+        return Chunk(self.X, self.y, self.weight)
 
     def certificate_problem(self) -> g.Problem:
         model = LowRankModel(Identity(self.X.shape[1]), self.features)
-        source = ChunkSource(Chunk(self.X, self.y))
+        source = ChunkSource(self.rows)
         return g.Problem(model, self.signal_variance, self.noise_variance, source, LocalEngine(chunk_rows=37))
 
     def statistics(self) -> Statistics:
-        return Statistics.of(self.features(self.X), self.y)
+        return Statistics.of(self.features(self.X), self.y, weight=self.weight)
 
 
 def draw_problem(seed: int) -> SmallProblem:
@@ -94,7 +100,14 @@ def draw_problem(seed: int) -> SmallProblem:
     rank = int(rng.integers(1, n + 1))
     features = _features(kind, kernel, X, rank, rng)
     reference = _reference(kernel, X, int(rng.integers(1, n + 20)), rng)
-    return SmallProblem(X, y, X_new, kernel, features, signal, noise, reference, rng)
+    weight = torch.from_numpy(_draw_weights(seed, n)) if seed % 3 == 0 else None
+    return SmallProblem(X, y, X_new, kernel, features, signal, noise, reference, rng, weight)
+
+
+def _draw_weights(seed: int, n: int) -> np.ndarray:
+    """Weights over one to four orders of magnitude; from a stream of their own: problems stay what they were."""
+    rng = np.random.default_rng([seed, 1])
+    return np.exp(rng.choice([0.5, 1.5]) * rng.standard_normal(n) + rng.uniform(-1.0, 1.0))
 
 
 def _features(kind: str, kernel: Kernel, X: torch.Tensor, rank: int, rng: np.random.Generator) -> FeatureMap:
@@ -195,8 +208,10 @@ class Truth:
         with torch.no_grad():
             phi = np.sqrt(sf2) * p.features(every).numpy()
         self.Sigma_all = phi @ phi.T
-        self.K, self.Sigma, self.noise, self.n = self.K_all[:n, :n], self.Sigma_all[:n, :n], s2, n
-        S1 = self.K + s2 * np.eye(n)
+        self.K, self.Sigma, self.n = self.K_all[:n, :n], self.Sigma_all[:n, :n], n
+        weight = np.ones(n) if p.weight is None else p.weight.numpy()
+        self.noise = s2 / np.concatenate([weight, np.ones(len(p.X_new))])  # of all rows; new ones have weight one
+        S1 = self.K + np.diag(self.noise[:n])
         factor = scipy.linalg.cho_factor(S1, lower=True)
         y = p.y.numpy()
         solved = scipy.linalg.cho_solve(factor, y)
@@ -209,12 +224,14 @@ class Truth:
         self.e = self._relative(self.K, self.Sigma)
         self.kl = self._divergence(self.e)
         self.reverse_kl = self._divergence(self._relative(self.Sigma, self.K))
-        self.lost_log_determinant = log_det - np.linalg.slogdet(self.Sigma + s2 * np.eye(n))[1]
-        # relative rounding of a solve with S1, whose condition number is at most Tr K / s2 + 1
-        self.rounding = 1e-14 * (np.trace(self.K) / s2 + 1.0) * max(1.0, np.abs(y).max() ** 2, sf2) * n
+        self.lost_log_determinant = log_det - np.linalg.slogdet(self.Sigma + np.diag(self.noise[:n]))[1]
+        # relative rounding of a solve with S1, whose condition number is at most (Tr K + the largest noise) / the least
+        condition = (np.trace(self.K) + self.noise[:n].max()) / self.noise[:n].min()
+        self.rounding = 1e-14 * condition * max(1.0, (weight * y**2).max(), np.abs(y).max() ** 2, sf2) * n
+        self.whitener = np.sqrt(weight)  # Q K Q + s2 I is the covariance of Q y
 
     def _relative(self, K: np.ndarray, Sigma: np.ndarray) -> np.ndarray:
-        return scipy.linalg.eigh(K - Sigma, Sigma + self.noise * np.eye(len(K)), eigvals_only=True)
+        return scipy.linalg.eigh(K - Sigma, Sigma + np.diag(self.noise[: len(K)]), eigvals_only=True)
 
     @staticmethod
     def _divergence(e: np.ndarray) -> float:
@@ -266,7 +283,8 @@ def violations(problem: SmallProblem) -> list[str]:
 
 
 def _dense_statements(p: SmallProblem, truth: Truth) -> Iterator[Statement]:
-    result = g.proposition1(truth.K, truth.Sigma, p.noise_variance)
+    K, Sigma = (truth.whitener[:, None] * matrix * truth.whitener for matrix in (truth.K, truth.Sigma))
+    result = g.proposition1(K, Sigma, p.noise_variance)
     r = truth.rounding
     yield Statement("B0", result.kl * (1 - 1e-6) - r, truth.kl, result.kl * (1 + 1e-6) + r, 0.0)
     bounds = {"B1": result.bound1, "B2": result.bound2, "B3": result.bound3}
@@ -287,10 +305,11 @@ def _own_statements(p: SmallProblem, truth: Truth) -> Iterator[Statement]:
     yield Statement("K1", own.kl.lower, truth.kl, own.evidence["paper_bound"], r)
     yield Statement("K2", own.kl.lower, truth.kl, own.kl.upper, r)
     scaled = stats.scaled(sf2)
-    plain = elbo(scaled, certified_gap(scaled, sf2, map_rounding), s2) - own.evidence["log_evidence_slack"]
+    plain = elbo(scaled, certified_gap(scaled, map_rounding), s2) - own.evidence["log_evidence_slack"]
     yield Statement("E1", plain, truth.log_evidence, np.inf, r)
     yield Statement("E2", -np.inf, truth.log_evidence, own.log_evidence.upper, r)
-    read = g.certify_dominated(stats, sf2, s2, map_rounding, g.RowLosses.of(p.features(p.X), sf2, s2, map_rounding))
+    losses = g.RowLosses.of(p.features(p.X), sf2, s2, map_rounding, p.weight)
+    read = g.certify_dominated(stats, sf2, s2, map_rounding, losses)
     for name, found in {"E4": own, "E3": read}.items():
         yield Statement(name, plain, found.log_evidence.lower, truth.log_evidence, r)  # and never below the ELBO
         yield Statement(name, 0.0, truth.lost_log_determinant, found.evidence["lost_log_determinant"], r)
@@ -329,7 +348,7 @@ def _reference_statements(p: SmallProblem, truth: Truth) -> Iterator[Statement]:
     yield Statement("E3", certificate.log_evidence.lower, truth.log_evidence, certificate.log_evidence.upper, r)
     predictive = g.expected_predictive_kl(reference, p.X_new).interval
     yield Statement("P2", predictive.lower, truth.predictive_kl(), predictive.upper, 2.0 * r)
-    system = g.ExactSystem(reference, p.X, p.y)
+    system = g.ExactSystem(reference, p.rows)
     solution = system.solve_by_reference(1e-3, max_products=int(p.rng.integers(1, 6)))
     yield from _row_statements("C1", system.bounds(solution, p.X_new), truth)
     yield from _solution_statements(p, truth, solution)
@@ -341,8 +360,9 @@ def _solution_statements(p: SmallProblem, truth: Truth, solution: ExactSolution)
     """V7: of gradients that near rows precondition, of those of the reference, and of no steps at all."""
     sf2, s2 = p.signal_variance, p.noise_variance
     kernel = p.kernel.with_signal_variance(sf2)
-    matrix = KernelMatrix(kernel, p.X)
-    system, near = KernelSystem(matrix, s2, p.y), VecchiaPreconditioner(kernel, p.X, s2, neighbours=5)
+    matrix = KernelMatrix(kernel, p.X, p.weight)
+    system = KernelSystem(matrix, s2, p.y)
+    near = VecchiaPreconditioner(kernel, p.X, s2, neighbours=5, weight=p.weight)
     nothing = torch.zeros_like(p.y)
     others = (
         solve(system, near, LengthBound(s2), 1e-3, max_products=truth.n % 5 + 1),
@@ -353,7 +373,7 @@ def _solution_statements(p: SmallProblem, truth: Truth, solution: ExactSolution)
         bound = found.mean_error(sf2) + system.mean_rounding(found.weights)
         for error in np.abs(truth.mean - mean):
             yield Statement("V7", 0.0, float(error), bound, truth.rounding)
-        low, high = g.quadratic_interval(found, p.y, s2)
+        low, high = g.quadratic_interval(found, system.y, s2)
         yield Statement("V7 quadratic", low, truth.quadratic, high, truth.rounding * (1.0 + abs(truth.quadratic)))
     yield Statement("V7 log-determinant", truth.log_det, near.log_determinant, np.inf, truth.rounding)
 
@@ -362,11 +382,11 @@ def _kl_statements(p: SmallProblem, truth: Truth) -> Iterator[Statement]:
     """P3: the divergence of the two predictive laws given the actual y bounds every mean and variance."""
     s2, n = p.noise_variance, truth.n
     phi, new = (np.sqrt(p.signal_variance) * p.features(rows) for rows in (p.X, p.X_new))
-    posterior = LowRankPosterior.condition(Statistics.of(phi, p.y), s2)
+    posterior = LowRankPosterior.condition(Statistics.of(phi, p.y, weight=p.weight), s2)
     eye = s2 * np.eye(len(p.X_new))
     model_mean, model_cov = posterior.mean(new).numpy(), posterior.covariance(new).numpy() + eye
     cross = truth.K_all[n:, :n]
-    S1 = truth.K + s2 * np.eye(n)
+    S1 = truth.K + np.diag(truth.noise[:n])
     exact_cov = truth.K_all[n:, n:] - cross @ scipy.linalg.solve(S1, cross.T, assume_a="pos") + eye
     gamma = g.gaussian_kl(0.5 * (exact_cov + exact_cov.T), 0.5 * (model_cov + model_cov.T), truth.mean, model_mean)
     error, low, high = g.moments_within(gamma, np.diag(model_cov))

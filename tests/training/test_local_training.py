@@ -59,7 +59,8 @@ def test_the_gradient_of_the_objective(metric):
 @pytest.mark.parametrize("metric", list(metrics()), ids=["ard", "linear", "sum"])
 def test_the_gradient_of_the_evidence_of_low_rank_plus_local(metric):
     targets = np.sort(np.random.default_rng(1).choice(400, 40, replace=False))
-    objective = FullScaleObjective(metric, pick_earlier(metric, ROWS, targets, 8), LowRankPart(ROWS.X[:7], 400))
+    rows = Chunk(ROWS.X, ROWS.y, torch.linspace(0.2, 3.0, 400, dtype=torch.float64))
+    objective = FullScaleObjective(metric, pick_earlier(metric, rows, targets, 8), LowRankPart(ROWS.X[:7], 400))
     start = objective.start()
     _, gradient = objective.evaluate(start)
     for j in range(len(start)):

@@ -14,6 +14,9 @@ if TYPE_CHECKING:  # the class exists for type checkers only
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 DATA_HELP = "CSV, TSV, Parquet, .npz (X, y) or .npy file; several files or a quoted glob form one table"
+WEIGHTS_HELP = (
+    "column of weights: the noise variance of a row is that of the model divided by its weight; 0 leaves it out"
+)
 DROP_HELP = "column to leave out; give it again, or put commas between names, for several"
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from certgp.cli.arguments import (
     DATA_HELP,
     DROP_HELP,
+    WEIGHTS_HELP,
     add_command,
     fraction,
     positive_int,
@@ -20,7 +21,7 @@ from certgp.cli.arguments import (
     refuse_overwriting,
     seed,
 )
-from certgp.cli.models import KERNELS, build_model, check_model_options, describe_default_ranks
+from certgp.cli.models import KERNELS, NOISES, build_model, check_model_options, describe_default_ranks
 from certgp.cli.output import Console, aligned, score_rows
 from certgp.cli.training_data import TrainingData
 from certgp.errors import InvalidInputError, NotCertifiableError
@@ -46,6 +47,7 @@ def add_parser(commands: Commands) -> None:
     parser = add_command(commands, "fit", "learn a model from a table and save it", _EXAMPLES, run)
     parser.add_argument("data", nargs="+", metavar="DATA", help=DATA_HELP)
     parser.add_argument("--target", metavar="COL", help="column to predict; .npz files have a default, y")
+    parser.add_argument("--weights", metavar="COL", help=WEIGHTS_HELP)
     parser.add_argument("--out", metavar="MODEL", type=Path, required=True, help="file to save the model in")
     parser.add_argument(
         "--method",
@@ -70,6 +72,18 @@ def add_parser(commands: Commands) -> None:
         "--kernel",
         choices=KERNELS,
         help="covariance function (default: gaussian; local chooses a Matern kernel by held-out rows)",
+    )
+    parser.add_argument(
+        "--noise",
+        choices=NOISES,
+        help="scatter of new observations: constant, dependent on the input, or auto, where held-out rows gain by it "
+        "(default: auto)",
+    )
+    parser.add_argument(
+        "--likelihood",
+        choices=("gaussian", "student"),
+        default="gaussian",
+        help="student: for targets with outliers, which then count less (default: gaussian)",
     )
     parser.add_argument(
         "--max-iter", metavar="N", type=positive_int, help="most iterations (default: the method's own)"
@@ -109,13 +123,16 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     )
     if arguments.rank == "auto":
         model.set_params(tolerance=arguments.tolerance)
+    if arguments.noise is not None:
+        model.set_params(noise=arguments.noise)
+    model.set_params(likelihood=arguments.likelihood)
     started = time.perf_counter()
     rows.fit(model)
     seconds = time.perf_counter() - started
     scores = None if rows.test is None else score(model, rows.test)
     certificate, obstacle = _certificate(model)
     _save(model, arguments.out, console)
-    n_rows = rows.train.n_rows
+    n_rows = model.n_rows_  # those of weight zero are not among them
     fields = _fields(arguments, model, seconds, n_rows) | {"columns": list(data.inputs), "target": data.target}
     fields["certificate"] = None if certificate is None else certificate.to_dict()
     fields["not_certifiable"] = obstacle
@@ -193,12 +210,20 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
         "length_scale": model.kernel_.describe().get("length_scale"),
         "signal_variance": float(model.kernel_.signal_variance),
         "noise_variance": float(model.noise_variance_),
+        "noise_gain": None if model.noise_gain_ is None else asdict(model.noise_gain_),
         "log_marginal_likelihood": float(model.log_marginal_likelihood_),
         "n_iter": int(model.n_iter_),
         "converged": bool(model.converged_),
         "stop_reason": model.stop_reason_,
         "seconds": seconds,
     }
+
+
+def _noise_gain(model: GPRegressor) -> str:
+    found = model.noise_gain_
+    if found is None or not found.accepted:
+        return ""
+    return f"; it depends on the input, which gains {found.gain:.3g} nats per row on rows not fitted to"
 
 
 def _size(model: GPRegressor) -> str:
@@ -212,7 +237,7 @@ def _facts(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_
         ("model", f"{type(model).__name__}, {model.kernel_.name} kernel, {_size(model)}"),
         *([("chosen", model.choice_)] if model.choice_ is not None else []),
         ("data", f"{n_rows:,} rows, {model.n_features_in_} input column(s)"),
-        ("noise", f"{model.noise_variance_**0.5:.5g} (standard deviation)"),
+        ("noise", f"{model.noise_variance_**0.5:.5g} (standard deviation){_noise_gain(model)}"),
         ("log evidence", f"{model.log_marginal_likelihood_:.2f} ({per_row:.4f} per row)"),
         ("stopped", f"after {model.n_iter_} iterations and {seconds:.1f} s: {model.stop_reason_}"),
     ]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from certgp.training import Callback
 
 KERNELS = ("gaussian", "matern12", "matern32", "matern52", "rational_quadratic", "periodic", "linear")
+NOISES = ("auto", "constant", "input")
 
 
 def describe_default_ranks() -> str:

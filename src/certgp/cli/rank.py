@@ -7,7 +7,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certgp.cli.arguments import DATA_HELP, DROP_HELP, add_command, fraction, positive_int, positive_number, seed
+from certgp.cli.arguments import (
+    DATA_HELP,
+    DROP_HELP,
+    WEIGHTS_HELP,
+    add_command,
+    fraction,
+    positive_int,
+    positive_number,
+    seed,
+)
 from certgp.cli.models import KERNELS, build_model, check_model_options
 from certgp.cli.output import Console, aligned, table
 from certgp.cli.training_data import TrainingData
@@ -30,6 +39,7 @@ def add_parser(commands: Commands) -> None:
     parser = add_command(commands, "rank", summary, _EXAMPLES, run)
     parser.add_argument("data", nargs="+", metavar="DATA", help=DATA_HELP)
     parser.add_argument("--target", metavar="COL", help="column to predict; .npz files have a default, y")
+    parser.add_argument("--weights", metavar="COL", help=WEIGHTS_HELP)
     parser.add_argument("--method", choices=METHODS, default="mercer", help="kind of model (default: mercer)")
     parser.add_argument("--kernel", choices=KERNELS, default="gaussian", help="covariance function (default: gaussian)")
     parser.add_argument("--max-rank", metavar="N", type=positive_int, default=200, help="largest rank (default: 200)")

@@ -35,17 +35,19 @@ class TrainingRows:
         n_rows = self.train.n_rows + (0 if self.test is None else self.test.n_rows)
         model.fit(self.train)
         model.target_name_ = data.target
-        model.table_ = FittedTable(n_rows, arguments.test_fraction, arguments.seed, *data.positions())
+        layout = data.positions()
+        model.table_ = FittedTable(n_rows, arguments.test_fraction, arguments.seed, *layout, data.weights)
 
 
 @dataclass(frozen=True)
 class TrainingData:
     """Files of which only the headers have been read, and what their columns are for."""
 
-    arguments: argparse.Namespace  # of a command with DATA, --target, --drop, --test-fraction and --seed
+    arguments: argparse.Namespace  # of a command with DATA, --target, --weights, --drop, --test-fraction and --seed
     files: TableFiles
     target: str
     inputs: tuple[str, ...]
+    weights: str | None  # the column of weights, where there is one
 
     @staticmethod
     def open(arguments: argparse.Namespace) -> TrainingData:
@@ -54,18 +56,21 @@ class TrainingData:
 
         files = open_table(arguments.data)
         target = _target_column(arguments.target, files)
-        return TrainingData(arguments, files, target, _input_columns(arguments.drop, target, files))
+        inputs = _input_columns(arguments.drop, target, arguments.weights, files)
+        return TrainingData(arguments, files, target, inputs, arguments.weights)
 
     def read(self) -> TrainingRows:
         """Read the rows and split them, without a second copy."""
-        from certgp.data import ArrayRows, PickedRows
+        from certgp.data import ArrayRows, PickedRows, WeightedRows
 
-        values = self.files.read([*self.inputs, self.target]).values
-        rows = ArrayRows(values[:, :-1], values[:, -1], None if self.files.nameless else self.inputs)
+        weights = [] if self.weights is None else [self.weights]
+        values, width = self.files.read([*self.inputs, self.target, *weights]).values, len(self.inputs)
+        rows: Rows = ArrayRows(values[:, :width], values[:, width], None if self.files.nameless else self.inputs)
+        weighted = rows if self.weights is None else WeightedRows(rows, values[:, -1])
         train, test = split_rows(rows.n_rows, self.arguments.test_fraction, self.arguments.seed)
         if not len(test):
-            return TrainingRows(self, rows, None)
-        return TrainingRows(self, PickedRows(rows, train), PickedRows(rows, test))
+            return TrainingRows(self, weighted, None)
+        return TrainingRows(self, PickedRows(weighted, train), PickedRows(rows, test))
 
     def positions(self) -> tuple[int | None, tuple[int, ...]]:
         """Width of an array X and where the inputs are in it; nothing where columns have names."""
@@ -99,14 +104,19 @@ def _target_column(given: str | None, files: TableFiles) -> str:
     return target
 
 
-def _input_columns(dropped: list[str], target: str, files: TableFiles) -> tuple[str, ...]:
-    """All columns but the target and the dropped ones."""
+def _input_columns(dropped: list[str], target: str, weights: str | None, files: TableFiles) -> tuple[str, ...]:
+    """All columns but the target, the weights and the dropped ones."""
     names = [name for given in dropped for name in _names_in(given, files)]
     files.require(names)
-    if target in names:
-        raise InvalidInputError(f"{target!r} is both --target and --drop; leave one of them out")
+    for option, name in {"--target": target, "--weights": weights}.items():
+        if name in names:
+            raise InvalidInputError(f"{name!r} is both {option} and --drop; leave one of them out")
+    if weights is not None:
+        if weights == target:
+            raise InvalidInputError(f"{target!r} is both --target and --weights; name another column for one of them")
+        files.require([weights])
     files.require_same_columns(except_for=names)
-    inputs = tuple(name for name in files.names if name not in (*names, target))
+    inputs = tuple(name for name in files.names if name not in (*names, target, weights))
     if not inputs:
         raise DataFileError(f"{target!r} is the only column; at least one input column is needed")
     return inputs

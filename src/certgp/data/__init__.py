@@ -6,10 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from certgp.data.rows import ArrayRows, FrameRows, PickedRows, Rows, as_rows
+    from certgp.data.rows import ArrayRows, FrameRows, PickedRows, Rows, WeightedRows, as_rows
     from certgp.data.sources import (
         Chunk,
         ChunkSource,
+        ReweightedSource,
         RowSource,
         StandardisedRows,
         SubsetSource,
@@ -27,6 +28,7 @@ _MODULES = {
     "ChunkSource": "sources",
     "FrameRows": "rows",
     "PickedRows": "rows",
+    "ReweightedSource": "sources",
     "RowSource": "sources",
     "Rows": "rows",
     "StandardisedRows": "sources",
@@ -35,6 +37,7 @@ _MODULES = {
     "Summary": "summary",
     "Table": "tables",
     "TypedSource": "sources",
+    "WeightedRows": "rows",
     "as_rows": "rows",
     "check_finite": "summary",
     "read_table": "tables",
@@ -49,6 +52,7 @@ __all__ = [
     "ChunkSource",
     "FrameRows",
     "PickedRows",
+    "ReweightedSource",
     "RowSource",
     "Rows",
     "StandardisedRows",
@@ -57,6 +61,7 @@ __all__ = [
     "Summary",
     "Table",
     "TypedSource",
+    "WeightedRows",
     "as_rows",
     "check_finite",
     "read_table",

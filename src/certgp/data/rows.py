@@ -33,6 +33,10 @@ class Rows(ABC):
     def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
         """X (n, D) and y (n,) at these positions: a slice, or row numbers in any order. y is None without a target."""
 
+    def weights(self, positions: Positions) -> NDArray[np.float64] | None:
+        """Weights (n,) at these positions, the noise variance of a row being s2 / weight; None where all are one."""
+        return None
+
     def chunks(self, rows: int) -> Iterator[tuple[Numbers, Numbers | None]]:
         """All rows in order, at most ``rows`` at a time."""
         for start in range(0, self.n_rows, rows):
@@ -99,6 +103,65 @@ class PickedRows(Rows):
 
     def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
         return self._rows.take(self._positions[positions])
+
+    def weights(self, positions: Positions) -> NDArray[np.float64] | None:
+        return self._rows.weights(self._positions[positions])
+
+
+class WeightedRows(Rows):
+    """Rows of others with weights (N,) of their own, or with none."""
+
+    def __init__(self, rows: Rows, weights: NDArray[np.float64] | None) -> None:
+        self._rows, self._weights = rows, weights
+        self.n_rows, self.n_columns, self.names = rows.n_rows, rows.n_columns, rows.names
+
+    def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
+        return self._rows.take(positions)
+
+    def weights(self, positions: Positions) -> NDArray[np.float64] | None:
+        return None if self._weights is None else self._weights[positions]
+
+
+def weigh_rows(rows: Rows, sample_weight: Any = None) -> Rows:
+    """The rows with these weights (N,), or with their own where none are given, checked. Rows of weight zero are left
+    out; weights that are all one are none.
+    """
+    own = rows.weights(slice(None))
+    if sample_weight is not None and own is not None:
+        raise InvalidInputError("the rows hold weights themselves; leave sample_weight out")
+    given = own if sample_weight is None else sample_weight
+    if given is None:
+        return rows
+    weights = check_weights(given, rows.n_rows)
+    present = np.flatnonzero(weights)
+    if len(present) < len(weights):
+        rows, weights = PickedRows(rows, present), weights[present]
+    return WeightedRows(rows, None if (weights == 1.0).all() else weights)
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
+    """Weights (N,) as numbers: finite, not below zero, not all zero; a single number serves all rows."""
+    try:
+        values = np.array(sample_weight, dtype=np.float64)  # a copy: tensors have no negative strides
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"sample_weight must hold one number per row, found {sample_weight!r}") from error
+    values = np.full(n_rows, float(values)) if values.ndim == 0 else values
+    if values.ndim != 1:
+        raise InvalidInputError(f"Sample weights must be 1D array or scalar, found shape {values.shape}")
+    if len(values) != n_rows:
+        raise InvalidInputError(
+            f"sample_weight.shape == {values.shape}, expected {(n_rows,)}: give one weight per row of X"
+        )
+    for wrong, what in ((~np.isfinite(values), "NaN or infinity"), (values < 0.0, "a negative number")):
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise InvalidInputError(
+                f"sample_weight contains {what} in row {row} (counted from 0); weights are numbers >= 0, the noise "
+                "variance of a row being s2 / weight, and 0 leaves the row out"
+            )
+    if not values.any():
+        raise InvalidInputError("sample_weight is zero for every row, so none is left to learn from")
+    return values
 
 
 def as_rows(X: Any, y: Any = None) -> Rows:

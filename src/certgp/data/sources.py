@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,10 +21,42 @@ _LOOK_ROWS = 4_096
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Some rows: X (n, D), y (n,)."""
+    """Some rows: X (n, D), y (n,), and their weights (n,) in float64, the noise variance of row i being s2 / weight_i.
+
+    No weights are all one.
+    """
 
     X: Tensor
     y: Tensor
+    weight: Tensor | None = None
+
+    def pick(self, rows: slice | Tensor) -> Chunk:
+        """Some of these rows."""
+        return Chunk(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
+
+    def to(self, dtype: torch.dtype) -> Chunk:
+        """In another floating-point type, but for the weights."""
+        return Chunk(self.X.to(dtype), self.y.to(dtype), self.weight)
+
+    def with_inputs(self, X: Tensor) -> Chunk:
+        """Other inputs of the same rows."""
+        return Chunk(X, self.y, self.weight)
+
+    def weights(self) -> Tensor:
+        """The weights (n,), also where all are one."""
+        return torch.ones(len(self.y), dtype=torch.float64) if self.weight is None else self.weight
+
+    def noise(self, noise_variance: float) -> Tensor | float:
+        """Noise variances of the rows: s2 / weight (n,), or s2 where all weights are one."""
+        return noise_variance if self.weight is None else noise_variance / self.weight
+
+    @staticmethod
+    def join(chunks: Sequence[Chunk]) -> Chunk:
+        """The rows of several chunks."""
+        weight = None
+        if any(chunk.weight is not None for chunk in chunks):
+            weight = torch.cat([chunk.weights() for chunk in chunks])
+        return Chunk(torch.cat([chunk.X for chunk in chunks]), torch.cat([chunk.y for chunk in chunks]), weight)
 
 
 class RowSource(ABC):
@@ -45,7 +77,7 @@ class RowSource(ABC):
     def sample(self, rows: int, rng: np.random.Generator) -> Chunk:
         """At most ``rows`` rows drawn without replacement, in float64 and in their original order."""
         chunk = self.take(np.sort(rng.permutation(self.n_rows)[:rows]))
-        return Chunk(chunk.X.double(), chunk.y.double())
+        return chunk.to(torch.float64)
 
 
 class ChunkSource(RowSource):
@@ -56,8 +88,7 @@ class ChunkSource(RowSource):
         self.n_rows, self.n_columns = rows.X.shape
 
     def take(self, positions: Positions) -> Chunk:
-        pick = positions if isinstance(positions, slice) else torch.from_numpy(positions)
-        return Chunk(self._rows.X[pick], self._rows.y[pick])
+        return self._rows.pick(_index(positions))
 
 
 class StandardisedRows(RowSource):
@@ -77,7 +108,9 @@ class StandardisedRows(RowSource):
         if y is None:
             raise InvalidInputError("the rows have no target to learn from; give y, or rows that hold one")
         inputs, target = self._standardiser.inputs(X), self._standardiser.target(y)
-        return Chunk(torch.from_numpy(inputs).to(self._dtype), torch.from_numpy(target).to(self._dtype))
+        weights = self._rows.weights(positions)
+        weight = None if weights is None else torch.from_numpy(weights)
+        return Chunk(torch.from_numpy(inputs), torch.from_numpy(target), weight).to(self._dtype)
 
 
 class SubsetSource(RowSource):
@@ -99,11 +132,26 @@ class TypedSource(RowSource):
         self.n_rows, self.n_columns = source.n_rows, source.n_columns
 
     def take(self, positions: Positions) -> Chunk:
-        chunk = self._source.take(positions)
-        return Chunk(chunk.X.to(self._dtype), chunk.y.to(self._dtype))
+        return self._source.take(positions).to(self._dtype)
+
+
+class ReweightedSource(RowSource):
+    """The rows of another source with their weights multiplied by factors (N,)."""
+
+    def __init__(self, source: RowSource, factors: Tensor) -> None:
+        self._source, self._factors = source, factors
+        self.n_rows, self.n_columns = source.n_rows, source.n_columns
+
+    def take(self, positions: Positions) -> Chunk:
+        chunk, factors = self._source.take(positions), self._factors[_index(positions)]
+        return Chunk(chunk.X, chunk.y, factors if chunk.weight is None else chunk.weight * factors)
 
 
 def target_is_constant(source: RowSource) -> bool:
     """Does y never vary? Reads no further than to the first chunk in which it does."""
     first = source.take(slice(0, 1)).y
     return all(bool((chunk.y == first).all()) for chunk in source.chunks(_LOOK_ROWS))
+
+
+def _index(positions: Positions) -> slice | Tensor:
+    return positions if isinstance(positions, slice) else torch.from_numpy(positions)

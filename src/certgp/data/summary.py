@@ -39,7 +39,7 @@ class Summary:
     n_rows: int
     labels: tuple[str, ...]  # of the columns, for messages
     inputs: Moments
-    target: Moments | None  # of a single column
+    target: Moments | None  # of a single column; weighted where the rows have weights
     distinct_rows: int  # counted up to a limit
     digest: str  # of shape, type and a thousand rows: tells whether a checkpoint belongs to these rows
 
@@ -63,11 +63,12 @@ def summarise(rows: Rows, distinct_limit: int = DISTINCT_LIMIT) -> Summary:
     target = _RunningMoments(["the target y"])
     distinct, digest = _DistinctRows(distinct_limit), _Digest(rows.n_rows)
     for start, X, y in checked_chunks(rows):
+        weights = rows.weights(slice(start, start + len(X)))
         inputs.add(X)
         if y is not None:
-            target.add(y[:, None])
+            target.add(y[:, None], weights)
         distinct.add(X)
-        digest.add(start, X, y)
+        digest.add(start, X, y, weights)
     of_target = target.result() if target.n else None
     return Summary(rows.n_rows, rows.labels, inputs.result(), of_target, distinct.count, digest.text())
 
@@ -114,23 +115,25 @@ class _RunningMoments:
     """Moments of the columns of blocks, merged as in Chan, Golub and LeVeque (1983), Updating formulae ..., eq. 1.5.
 
     With d = m_b - m_a:  m = m_a + d n_b / n,  S = S_a + S_b + d^2 n_a n_b / n, where S is the sum of centred squares.
+    With weights the n are their sums.
     """
 
     def __init__(self, columns: list[str]) -> None:
         self._columns = columns
-        self.n = 0
+        self.n: float = 0
         self._mean = self._squares = np.zeros(len(columns))
         self._least, self._largest = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
 
-    def add(self, X: Numbers) -> None:
-        """Take in a block (n, D)."""
-        n = len(X)
+    def add(self, X: Numbers, weights: Array | None = None) -> None:
+        """Take in a block (n, D), with weights (n,) where they are not all one."""
+        n = len(X) if weights is None else float(weights.sum())
         self._least = np.minimum(self._least, X.min(axis=0))
         self._largest = np.maximum(self._largest, X.max(axis=0))
         self._check_size()
-        mean = X.sum(axis=0, dtype=np.float64) / n
+        mean = (X.sum(axis=0, dtype=np.float64) if weights is None else weights @ X) / n
         centred = X - mean
-        squares = np.square(centred, out=centred).sum(axis=0)
+        squares = np.square(centred, out=centred)
+        squares = squares.sum(axis=0) if weights is None else weights @ squares
         if self.n == 0:
             self._mean, self._squares = mean, squares
         else:
@@ -141,7 +144,7 @@ class _RunningMoments:
 
     def result(self) -> Moments:
         """The moments of all blocks."""
-        scale = np.sqrt(self._squares / max(self.n, 1))
+        scale = np.sqrt(self._squares / (self.n or 1))
         scale = np.where(scale > _ROUNDING * np.abs(self._mean), scale, 0.0)
         spread = self._largest - self._least
         for j in np.flatnonzero((spread > 0) & (spread < _SMALLEST)):
@@ -180,12 +183,14 @@ class _Digest:
         self._inputs, self._targets = hashlib.sha256(), hashlib.sha256()
         self._layout: tuple[object, ...] = (n_rows,)
 
-    def add(self, start: int, X: Numbers, y: Numbers | None) -> None:
+    def add(self, start: int, X: Numbers, y: Numbers | None, weights: Array | None) -> None:
         here = self._spread[slice(*np.searchsorted(self._spread, [start, start + len(X)]))] - start
         self._layout = (self._layout[0], X.shape[1], str(X.dtype))
         self._inputs.update(X[here].tobytes())
         if y is not None:
             self._targets.update(y[here].tobytes())
+        if weights is not None:
+            self._targets.update(weights[here].tobytes())
 
     def text(self) -> str:
         parts = repr(self._layout).encode() + self._inputs.digest() + self._targets.digest()

@@ -46,6 +46,7 @@ class FittedTable:
     seed: int  # of the split
     width: int | None = None  # number of columns of an array, where columns have no names
     positions: tuple[int, ...] = ()  # of the inputs in that array
+    weights: str | None = None  # the column of weights
 
 
 @dataclass(frozen=True)

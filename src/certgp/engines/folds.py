@@ -14,7 +14,7 @@ def fold_statistics(model: LowRankModel, source: RowSource, engine: Engine) -> S
 
     @torch.no_grad()
     def task(chunk: Chunk) -> Statistics:
-        return Statistics.of(model.basis(chunk.X), chunk.y, model.diagonal(chunk.X))
+        return Statistics.of(model.basis(chunk.X), chunk.y, model.diagonal(chunk.X), chunk.weight)
 
     return engine.fold(task, source, model.width)
 
@@ -26,6 +26,6 @@ def fold_feature_statistics(model: LowRankModel, source: RowSource, engine: Engi
 
     @torch.no_grad()
     def task(chunk: Chunk) -> Statistics:
-        return Statistics.of(model(chunk.X), chunk.y, model.diagonal(chunk.X))
+        return Statistics.of(model(chunk.X), chunk.y, model.diagonal(chunk.X), chunk.weight)
 
     return engine.fold(task, source, model.width)

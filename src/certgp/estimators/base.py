@@ -20,20 +20,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certgp.checks import check_count, check_flag, check_fraction, numbers
-from certgp.data import Rows, RowSource, StandardisedRows, Standardiser, Summary, check_finite, summarise
+from certgp.data import Rows, StandardisedRows, Standardiser, Summary, check_finite, summarise
 from certgp.data.rows import read_target
 from certgp.errors import InvalidInputError, NotCertifiableError
-from certgp.estimators.fitting import Fitting, make_settings
+from certgp.estimators.fitting import Fitting, make_settings, run_rounds
+from certgp.estimators.training_rows import source_of, training_source, validation_rows
 from certgp.estimators.validation import (
     check_engine,
     check_inputs,
-    check_row_pair,
     load_inputs,
     load_rows,
     new_generator,
     warn_about_constants,
 )
-from certgp.gp import mixture_log_density, mixture_moments, mixture_quantiles
+from certgp.gp import NoiseGain, NoiseModel
+from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate, RankCurve
 from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK, Request, certify
 from certgp.guarantees.prediction_bounds import Confirm
@@ -78,41 +79,48 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def trainer(self, settings: Settings) -> Trainer:
         """What trains this model; making it refuses parameters that cannot work."""
 
-    def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> Self:
-        """Learn hyper-parameters from all rows and condition on them. X (N, D), y (N,), or rows that hold both."""
+    def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn hyper-parameters from all rows and condition on them. X (N, D), y (N,), or rows that hold both.
+
+        With ``sample_weight`` (N,) the noise variance of row i is ``noise_variance_`` / sample_weight_i; 0 leaves the
+        row out. A row to predict has weight one.
+        """
         before = dict(self.__dict__)
         try:
-            return self._fit(X, y)
+            return self._fit(X, y, sample_weight)
         except BaseException:  # a refused or interrupted fit leaves the estimator as it was, fitted or not
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X: ArrayLike | Rows, y: ArrayLike | None) -> Self:
+    def _fit(self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         self._check_parameters()
         self.target_name_ = self.table_ = None
-        rows = load_rows(self, X, y, least_rows=2)
+        rows = load_rows(self, X, y, sample_weight, least_rows=2)
         summary = summarise(rows)
         warn_about_constants(summary, self.standardize)
-        self._fitting = self._prepare(rows, summary)
-        self._publish(*self._fitting.run(self.calibrate))
+        self._publish(*run_rounds(partial(self._prepare, given=rows), rows, summary, self.calibrate))
         self._fitting = None
         return self
 
-    def _prepare(self, rows: Rows, summary: Summary) -> Fitting:
+    def _prepare(self, rows: Rows, summary: Summary, given: Rows) -> Fitting:
         scaled = Standardiser.of(summary)
         standardiser = scaled if self.standardize else Standardiser.identity(rows.n_columns, scaled.ignored)
         settings = make_settings(self, self.trainer_parameters(), standardiser, summary)
         source = StandardisedRows(rows, standardiser, DTYPES[settings.dtype])
-        return Fitting(rows, summary, settings, source, self.trainer(settings), self._new_generator)
+        trainer = self.trainer(settings)
+        self._fitting = Fitting(rows, given, summary, settings, source, trainer, self._new_generator)
+        return self._fitting
 
-    def partial_fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Condition on further rows; hyper-parameters, features and standardisation stay. The first call is ``fit``."""
         if self._model is None:
-            return self.fit(X, y)
-        rows = load_rows(self, X, y, reset=False)
+            return self.fit(X, y, sample_weight)
+        rows = load_rows(self, X, y, sample_weight, reset=False)
         lower, upper = summarise(rows).range()
-        self._model = model = self._model.extended(self._source(self._model, rows), lower, upper, self._engine())
+        self._model = model = self._model.extended(source_of(self._model, rows), lower, upper, self._engine())
         self.rank_ = model.process.rank
         return self
 
@@ -144,18 +152,17 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         model, rows = self._fitted(), self._load_inputs(X)
         if return_cov:
             return model.mean_and_covariance(rows, include_noise)
-        means, variances = model.member_moments(rows)
-        mean, variance = mixture_moments(means, variances + model.member_noise() if include_noise else variances)
-        return (mean, np.sqrt(variance)) if return_std else mean
+        if not return_std:
+            return model.latent(rows).moments()[0]
+        mean, variance = (model.observations(rows) if include_noise else model.latent(rows)).moments()
+        return mean, np.sqrt(variance)
 
     def predict_quantiles(self, X: ArrayLike | Rows, quantiles: ArrayLike) -> Array:
         """Quantiles of the predictive distribution of y: (n, number of quantiles)."""
         levels = np.atleast_1d(numbers("quantiles", quantiles, "lie strictly between 0 and 1"))
         if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
             raise InvalidInputError(f"quantiles must lie strictly between 0 and 1, found {quantiles!r}")
-        model = self._fitted()
-        means, variances = model.member_moments(self._load_inputs(X))
-        return mixture_quantiles(means, variances + model.member_noise(), levels)
+        return self._fitted().observations(self._load_inputs(X)).quantiles(levels)
 
     def predict_interval(self, X: ArrayLike | Rows, coverage: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends, each (n,), of the central interval that holds a new y with probability ``coverage``."""
@@ -174,16 +181,21 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def score(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictive means: 1 - (mean squared error) / (variance of y)."""
-        target = read_target(load_rows(self, X, y, reset=False)) if isinstance(X, Rows) else y
-        return float(super().score(X, target, sample_weight))
+        if not isinstance(X, Rows):
+            return float(super().score(X, y, sample_weight))
+        rows = load_rows(self, X, y, sample_weight, reset=False)
+        return float(super().score(rows, read_target(rows), rows.weights(slice(None))))
 
-    def nlpd(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> float:
-        """Mean negative log predictive density of y (n,) at X (n, D), in the units of y; lower is better."""
+    def nlpd(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
+        """Mean negative log predictive density of y (n,) at X (n, D), in the units of y; lower is better.
+
+        With ``sample_weight`` (n,) the weighted mean over rows, as in ``score``; each has the noise of weight one.
+        """
         model = self._fitted()
-        rows = load_rows(self, X, y, reset=False)
+        rows = load_rows(self, X, y, sample_weight, reset=False)
         check_finite(rows)
-        means, variances = model.member_moments(rows)
-        return -float(np.mean(mixture_log_density(read_target(rows), means, variances + model.member_noise())))
+        densities = model.observations(rows).log_density(read_target(rows))
+        return -float(np.average(densities, weights=rows.weights(slice(None))))
 
     def log_marginal_likelihood(self) -> float:
         """Log density of the training targets under the fitted model, in the units of y."""
@@ -199,7 +211,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         delta: float | None = None,
         probes: int = DEFAULT_PROBES,
         exact_solve: bool | Confirm = False,
-        rows: tuple[ArrayLike, ArrayLike] | Rows | None = None,
+        rows: tuple[ArrayLike, ...] | Rows | None = None,
     ) -> Certificate:
         """How far this model is from the exact GP with the same hyper-parameters, with proof.
 
@@ -217,15 +229,16 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         exact_solve : where the reference is too weak for ``tol``, compute the exact means by conjugate gradients with
             streamed products by the exact kernel matrix, O(N^2) each. The cost is estimated first: True prints it to
             stderr and goes on, a function of the ``CostEstimate`` decides by returning True or False
-        rows : the training rows, a pair (X, y) or a ``Rows`` object, needed after loading from a file for everything
-            but the saved certificate; they are checked against what the model was conditioned on
+        rows : the training rows, a pair (X, y), a triple (X, y, sample_weight) or a ``Rows`` object, needed after
+            loading from a file for everything but the saved certificate; they are checked against what the model was
+            conditioned on
 
         Notes
         -----
         Without arguments the best certificate that is known is returned: a saved or earlier one, where it is tighter.
         The exact GP is ``ExactGP(kernel=gp.kernel_, noise_variance=gp.noise_variance_, optimize=False)`` on the same
-        rows, also for rows outside the training range. Behind a projection or a network it is the exact GP on their
-        outputs, and the sentence says so. An exact GP is its own truth.
+        rows with the same weights, also for rows outside the training range. Behind a projection or a network it is the
+        exact GP on their outputs, and the sentence says so. An exact GP is its own truth.
         """
         model = self._fitted()
         request = Request(reference_rank, tol, max_reference_rank, delta, probes, exact_solve)
@@ -237,7 +250,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             raise NotCertifiableError(
                 "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
             )
-        read = partial(self._training_source, model, rows)
+        read = partial(training_source, self, model, rows)
         found = certify(
             model.process,
             model.standardiser,
@@ -260,14 +273,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         With validation rows X (n, D), y (n,) also their mean negative log predictive density at every rank.
         """
         model = self._fitted()
-        if (X is None) != (y is None) and not isinstance(X, Rows):
-            raise InvalidInputError("rank_curve takes validation rows as X and y together; one of them is missing")
-        validation = None
-        if X is not None:
-            rows = load_rows(self, X, y, reset=False)
-            check_finite(rows)
-            chunk = StandardisedRows(rows, model.standardiser).take(slice(None))
-            validation = chunk.X, chunk.y
+        validation = None if X is None and y is None else validation_rows(self, model, X, y)
         curve = rank_curve_of(model.process, validation, model.in_float64)
         shift, log_unit = model.evidence_shift, math.log(model.standardiser.y_scale)
         elbo = None if curve.elbo is None else curve.elbo + shift
@@ -327,6 +333,29 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return self._fitted().log_evidence()
 
     @property
+    def row_weights_(self) -> Array | None:
+        """Weights of the rows of the fit (N,), those of weight zero left out: ``sample_weight`` times what
+        likelihood="student" found of each row. None where all are one, and after loading or ``partial_fit``.
+        """
+        rows = self._fitted().rows
+        return None if rows is None else rows.weights(slice(None))
+
+    @property
+    def noise_model_(self) -> NoiseModel | StudentNoise | tuple[NoiseModel | StudentNoise | None, ...] | None:
+        """How noise depends on the input, or the Student-t noise, in standardised units; None where it is Gaussian and
+        constant. Of several members one each.
+        """
+        models = tuple(member.noise_model for member in self._fitted().process.members)
+        return models[0] if len(models) == 1 else models
+
+    @property
+    def noise_gain_(self) -> NoiseGain | None:
+        """What noise(x) gained over constant noise on rows that its fit had not seen, and whether it is used; None
+        where it was not tried. Of several members the mean.
+        """
+        return self._fitted().process.noise_gain
+
+    @property
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns of the fit; none where they had none."""
         return tuple(str(name) for name in vars(self).get("feature_names_in_", ()))
@@ -363,25 +392,3 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         model, rows = self._fitted(), load_inputs(self, X)
         check_inputs(rows, model.lower, model.upper, model.process.returns_to_prior)
         return rows
-
-    def _source(self, model: FittedModel, rows: Rows) -> StandardisedRows:
-        return StandardisedRows(rows, model.standardiser, torch.float64 if model.in_float64 else torch.float32)
-
-    def _training_source(self, model: FittedModel, given: tuple[ArrayLike, ArrayLike] | Rows | None) -> RowSource:
-        """The rows that the model was conditioned on: those given, or those of the fit."""
-        rows = model.rows
-        if given is not None:
-            rows = load_rows(self, *check_row_pair(given), reset=False)
-            check_finite(rows)
-        if rows is None:
-            raise NotCertifiableError(
-                "this certificate reads the training rows again, and a model that was loaded, unpickled, copied deeply "
-                "or extended by partial_fit does not have them: certify(rows=(X, y)) in Python, --train FILE on the "
-                "command line"
-            )
-        if rows.n_rows != model.process.n_rows:
-            raise InvalidInputError(
-                f"rows has {rows.n_rows} rows but the model was conditioned on {model.process.n_rows}; pass those "
-                "given to fit"
-            )
-        return self._source(model, rows)

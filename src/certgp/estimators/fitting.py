@@ -11,19 +11,34 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from certgp.data import PickedRows, Rows, RowSource, StandardisedRows, Standardiser, SubsetSource, Summary
+from certgp.data import (
+    PickedRows,
+    Rows,
+    RowSource,
+    StandardisedRows,
+    Standardiser,
+    SubsetSource,
+    Summary,
+    WeightedRows,
+    summarise,
+    target_is_constant,
+)
 from certgp.data.rows import read_target
 from certgp.data.summary import DISTINCT_LIMIT
 from certgp.errors import InvalidInputError
 from certgp.estimators.fingerprint import fingerprint
 from certgp.estimators.validation import check_engine, new_generator
 from certgp.gp import GaussianProcess, LowRankProcess, noise_scale
+from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate
 from certgp.guarantees.automatic_rank import search_rank
+from certgp.guarantees.certify import note_input_noise
 from certgp.guarantees.subject import Subject
 from certgp.models import FittedModel
 from certgp.training.evaluation_log import FitCheckpoint
+from certgp.training.noise import add_noise_model
 from certgp.training.recipes import AUTOMATIC, Fit, Settings, Trainer
+from certgp.training.student import ROUNDS, choose_student, settle_weights
 
 _CHECKPOINT_SEED = 0
 _CALIBRATION_SHARE = 0.1  # of the rows
@@ -35,6 +50,7 @@ class Fitting:
     """A fit that is going on."""
 
     rows: Rows  # in the user's units
+    given: Rows  # the same, without the weights that Student-t noise has found so far
     summary: Summary
     settings: Settings
     source: StandardisedRows  # the same rows
@@ -44,9 +60,37 @@ class Fitting:
     def run(self, calibrate: bool) -> tuple[FittedModel, Fit]:
         """Train on all rows; with ``calibrate`` unless the training itself holds rows back to scale the noise."""
         if calibrate and not self.trainer.calibrates:
-            return self._calibrate()
-        fit, certificate = self._train(self.source)
-        return self.model(fit.process, certificate), fit
+            if self.settings.is_student:
+                raise InvalidInputError(
+                    "calibrate=True scales Gaussian noise, and likelihood='student' scales its own on rows predicted "
+                    "without their targets; leave calibrate=False"
+                )
+            model, fit = self._calibrate()
+        else:
+            fit, certificate = self._train(self.source)
+            model = self.model(fit.process, certificate)
+        if self.settings.tries_input_noise and not self.trainer.calibrates and not target_is_constant(self.source):
+            rng, always = self.settings.new_generator(), self.settings.wants_input_noise
+            add_noise_model(model.process, self.source, rng, always)
+        if self.settings.is_student and not target_is_constant(self.source):
+            given = StandardisedRows(self.given, self.settings.standardiser)
+            for member in model.process.members:
+                member.noise_model = choose_student(member, given, self.source, self.settings.new_generator())
+        if model.certificate is not None:
+            model = replace(model, certificate=note_input_noise(model.process, model.certificate))
+        return model, fit
+
+    def reweigh(self, process: GaussianProcess) -> Rows | None:
+        """The rows with the weights that Student-t noise finds; None where it is Gaussian."""
+        noises = [member.noise_model for member in process.members]
+        noise = next((each for each in noises if isinstance(each, StudentNoise)), None)
+        if noise is None:
+            return None
+        settings, rows = self.settings, self.given
+        source = StandardisedRows(rows, settings.standardiser)
+        factors = settle_weights(process, source, noise, settings, settings.new_generator()).numpy()
+        given = rows.weights(slice(None))
+        return WeightedRows(rows, factors if given is None else given * factors)
 
     def model(self, process: GaussianProcess, certificate: Certificate | None = None) -> FittedModel:
         """A process in the user's units."""
@@ -89,10 +133,27 @@ class Fitting:
         aside = PickedRows(self.rows, held_out)
         (mean,), (variance,) = model.member_moments(aside)
         y = read_target(aside)
-        model.process.noise_scale = noise_scale(y, mean, variance, model.noise_variance)
+        weights = aside.weights(slice(None))
+        noise = model.noise_variance if weights is None else model.noise_variance / weights
+        model.process.noise_scale = noise_scale(y, mean, variance, noise)
         more = SubsetSource(self.source, held_out)
         extended = model.extended(more, model.lower, model.upper, self.settings.engine)
         return self.model(extended.process), fit
+
+
+def run_rounds(
+    prepare: Callable[[Rows, Summary], Fitting], rows: Rows, summary: Summary, calibrate: bool
+) -> tuple[FittedModel, Fit]:
+    """One fit; with Student-t noise some more, each on the rows as the one before has weighed them."""
+    fitting = prepare(rows, summary)
+    model, fit = fitting.run(calibrate)
+    for _ in range(ROUNDS):
+        weighted = fitting.reweigh(model.process)
+        if weighted is None:
+            break
+        fitting = prepare(weighted, summarise(weighted))
+        model, fit = fitting.run(calibrate)
+    return model, fit
 
 
 def make_settings(

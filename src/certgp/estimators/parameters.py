@@ -20,6 +20,15 @@ class SharedParameters:
 
     kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
     standardize : centre and scale X and y inside; results are in the user's units either way
+    noise : how new observations scatter around f. "constant": alike everywhere. "input": as much as rows that the model
+        has not seen scatter at such inputs (``noise_model_``), mixed with a wide constant component. "auto": like that
+        where these rows prefer it to the best constant noise by more than two standard errors (``noise_gain_``), else
+        constant; always constant with ``optimize=False``. Means, latent variances and certificates are the same
+    likelihood : "gaussian", or "student" for targets with outliers: noise is Student's t, fitted by weighing rows less
+        the further they are from what the others say (``row_weights_``). Degrees of freedom and scale are those under
+        which rows predicted without their own targets are likeliest (``noise_model_``); where a Gaussian is as good to
+        within two standard errors, the fit is the Gaussian one. Costs up to three fits. Certificates speak of the GP
+        with these weights
     calibrate : learn from nine tenths of the rows and scale the predictive noise (``noise_scale_``) to suit the last
         tenth, on which the model is then conditioned too
     random_state : seed of the subsamples
@@ -29,6 +38,8 @@ class SharedParameters:
 
     kernel: str | Kernel = "gaussian"
     standardize: bool = True
+    noise: str = "auto"
+    likelihood: str = "gaussian"
     calibrate: bool = False
     random_state: Any = None
     verbose: int = 0

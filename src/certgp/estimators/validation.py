@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from certgp.data import Rows, Summary, as_rows
-from certgp.data.rows import is_frame
+from certgp.data.rows import is_frame, weigh_rows
 from certgp.data.summary import checked_chunks
 from certgp.engines import Engine, LocalEngine
 from certgp.errors import ConstantDataWarning, ExtrapolationWarning, InvalidInputError, warn_user
@@ -35,9 +35,18 @@ def new_generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def load_rows(estimator: BaseEstimator, X: Any, y: Any = None, *, reset: bool = True, least_rows: int = 1) -> Rows:
+def load_rows(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    reset: bool = True,
+    least_rows: int = 1,
+) -> Rows:
     """Rows with a target from whatever the user gave, without a copy of it, after what scikit-learn checks: shapes,
     lengths, number and names of columns, which are noted on the estimator or (``reset=False``) compared with the fit's.
+    Rows of weight zero are left out.
 
     Their numbers are not looked at: ``summarise``, ``check_finite`` and ``check_inputs`` do that in one pass.
     """
@@ -46,10 +55,17 @@ def load_rows(estimator: BaseEstimator, X: Any, y: Any = None, *, reset: bool = 
     if isinstance(inputs, Rows):
         if inputs.take(slice(0, 1))[1] is None:
             raise InvalidInputError("the rows given as X hold no target y; give rows whose take() returns it")
-        return as_rows(inputs, y)
-    target = column_or_1d(y, warn=True)
-    check_consistent_length(inputs, target)
-    return as_rows(inputs, target)
+        rows = as_rows(inputs, y)
+    else:
+        target = column_or_1d(y, warn=True)
+        check_consistent_length(inputs, target)
+        rows = as_rows(inputs, target)
+    rows = weigh_rows(rows, sample_weight)
+    if rows.n_rows < least_rows:
+        raise InvalidInputError(
+            f"sample_weight leaves {rows.n_rows} row(s) of weight above zero; at least {least_rows} are needed"
+        )
+    return rows
 
 
 def load_inputs(estimator: BaseEstimator, X: Any) -> Rows:
@@ -110,12 +126,16 @@ def warn_about_constants(summary: Summary, centred: bool) -> None:
         warn_user(f"the target y does not vary{promise}", ConstantDataWarning)
 
 
-def check_row_pair(rows: object) -> tuple[Any, Any]:
-    """The training rows that ``certify(rows=...)`` takes: a pair (X, y), or rows that hold their target."""
+def check_row_pair(rows: object) -> tuple[Any, Any, Any]:
+    """The training rows that ``certify(rows=...)`` takes, as X, y and weights: a pair (X, y), a triple with weights, or
+    rows that hold their target.
+    """
     if isinstance(rows, Rows):
-        return rows, None
-    if not isinstance(rows, (tuple, list)) or len(rows) != 2:
+        return rows, None, None
+    if not isinstance(rows, (tuple, list)) or len(rows) not in (2, 3):
         shape = getattr(rows, "shape", None)
         found = type(rows).__name__ + ("" if shape is None else f" of shape {tuple(shape)}")
-        raise InvalidInputError(f"rows must be the pair (X, y) of the training rows, found {found}")
-    return rows[0], rows[1]
+        raise InvalidInputError(
+            f"rows must be the pair (X, y) of the training rows, or (X, y, sample_weight), found {found}"
+        )
+    return rows[0], rows[1], rows[2] if len(rows) == 3 else None

@@ -14,8 +14,9 @@ from certgp.gp.exchange import BasisPool
 from certgp.gp.full_scale import FullScaleProcess
 from certgp.gp.iterative import IterativeProcess
 from certgp.gp.local import LocalProcess
-from certgp.gp.mixture import MixtureProcess, mixture_log_density, mixture_moments, mixture_quantiles
+from certgp.gp.mixture import Mixture, MixtureProcess, mixture_log_density, mixture_moments, mixture_quantiles
 from certgp.gp.model import LowRankModel
+from certgp.gp.noise import NOISES, Noise, NoiseGain, NoiseInputs, NoiseModel
 from certgp.gp.posterior import LowRankPosterior
 from certgp.gp.process import Box, GaussianProcess, LowRankProcess
 from certgp.gp.profile import NOISE_RATIO_BOUNDS, Profile, profile_evidence
@@ -23,6 +24,7 @@ from certgp.gp.selection import greedy_selection
 from certgp.gp.statistics import Statistics, feature_cotangent
 
 __all__ = [
+    "NOISES",
     "NOISE_RATIO_BOUNDS",
     "BasisPool",
     "Box",
@@ -35,7 +37,12 @@ __all__ = [
     "LowRankModel",
     "LowRankPosterior",
     "LowRankProcess",
+    "Mixture",
     "MixtureProcess",
+    "Noise",
+    "NoiseGain",
+    "NoiseInputs",
+    "NoiseModel",
     "Profile",
     "Statistics",
     "elbo",

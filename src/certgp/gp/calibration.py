@@ -24,11 +24,11 @@ def gaussian_nlpd(y: Array, mean: Array, variance: Array) -> float:
     return -float(np.mean(gaussian_log_density(y, mean, variance)))
 
 
-def noise_scale(y: Array, mean: Array, latent_variance: Array, noise_variance: float) -> float:
+def noise_scale(y: Array, mean: Array, latent_variance: Array, noise_variance: float | Array) -> float:
     r"""k = argmin over k in [0.22, 1000] of the mean of -log N(y | mean, latent_variance + k noise_variance).
 
     The evidence sees the noise only on rows that the model was fitted to, where a flexible model (a network) leaves too
-    small residuals; rows it has not seen (n,) tell what scatter remains.
+    small residuals; rows it has not seen (n,) tell what scatter remains. Their noise variances may differ (n,).
     """
 
     def nlpd(log_scale: float) -> float:

@@ -65,12 +65,13 @@ def _dot(a, b, n):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def _gather(Z, neighbours, b, point, P):  # type: ignore[no-untyped-def]
-    """Coordinates (d, n + 1) of the neighbours of row b and of its own point; gives n."""
+def _gather(Z, noise, neighbours, b, point, P, e):  # type: ignore[no-untyped-def]
+    """Coordinates (d, n + 1) of the neighbours of row b and of its own point, and the neighbours' noise; gives n."""
     n = 0
     while n < neighbours.shape[1] and neighbours[b, n] >= 0:
         for d in range(P.shape[0]):
             P[d, n] = Z[neighbours[b, n], d]
+        e[n] = noise[neighbours[b, n]]
         n += 1
     for d in range(P.shape[0]):
         P[d, n] = point[d]
@@ -105,15 +106,15 @@ def _squared_distances(P, i, Q):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def _fill(profile, P, n, signal, noise, C):  # type: ignore[no-untyped-def]
-    """Lower triangle of the covariance (n + 1, n + 1) of the neighbours' targets and of f at the point."""
+def _fill(profile, P, n, signal, e, C):  # type: ignore[no-untyped-def]
+    """Lower triangle of the covariance (n + 1, n + 1) of the neighbours' targets, of noise e, and of f at the point."""
+    e[n] = 0.0
     for i in range(n + 1):
         _squared_distances(P, i, C[i])
         _correlate(profile, C[i], i)
         for j in range(i):
             C[i, j] *= signal
-        C[i, i] = signal + noise
-    C[n, n] = signal
+        C[i, i] = signal + e[i]
 
 
 @_compile
@@ -182,14 +183,16 @@ def _solve_backward(C, b, n):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def predict(profile, points, Z, y, neighbours, signal, noise, mean, variance, begin, end):  # type: ignore[no-untyped-def]
-    """Mean and variance of f at points (B, d) given y at their neighbours (B, m), rows of Z (n, d); -1 is no row."""
+def predict(profile, points, Z, y, noise, neighbours, signal, mean, variance, begin, end):  # type: ignore[no-untyped-def]
+    """Mean and variance of f at points (B, d) given y at their neighbours (B, m), rows of Z (n, d) with noise
+    variances (n,); -1 is no row.
+    """
     m = neighbours.shape[1]
     C, P = np.empty((m + 1, m + 1)), np.empty((Z.shape[1], m + 1))
-    t, panel = np.empty(m + 1), np.empty((4, m + 1))
+    t, e, panel = np.empty(m + 1), np.empty(m + 1), np.empty((4, m + 1))
     for b in range(begin, end):
-        n = _gather(Z, neighbours, b, points[b], P)
-        _fill(profile, P, n, signal, noise, C)
+        n = _gather(Z, noise, neighbours, b, points[b], P, e)
+        _fill(profile, P, n, signal, e, C)
         if not _factor(C, n, panel):
             variance[b] = np.nan
             continue
@@ -200,7 +203,7 @@ def predict(profile, points, Z, y, neighbours, signal, noise, mean, variance, be
 
 
 @_compile
-def weigh(profile, points, own, Z, features, neighbours, signal, noise, weights, variance, begin, end):  # type: ignore[no-untyped-def]
+def weigh(profile, points, own, Z, features, noise, neighbours, signal, weights, variance, begin, end):  # type: ignore[no-untyped-def]
     """As ``predict``, with the weights v = (K_N + s2 I)^-1 k (B, m) of the neighbours instead of the mean.
 
     Of the process k(x, x') - phi(x)'phi(x') that features leave, (n, r) of the rows and (B, r) of the points; with
@@ -208,10 +211,10 @@ def weigh(profile, points, own, Z, features, neighbours, signal, noise, weights,
     """
     m, r = neighbours.shape[1], features.shape[1]
     C, P, F = np.empty((m + 1, m + 1)), np.empty((Z.shape[1], m + 1)), np.empty((m + 1, r))
-    t, panel = np.empty(m + 1), np.empty((4, m + 1))
+    t, e, panel = np.empty(m + 1), np.empty(m + 1), np.empty((4, m + 1))
     for b in range(begin, end):
-        n = _gather(Z, neighbours, b, points[b], P)
-        _fill(profile, P, n, signal, noise, C)
+        n = _gather(Z, noise, neighbours, b, points[b], P, e)
+        _fill(profile, P, n, signal, e, C)
         if r:
             _subtract_features(own, features, neighbours, b, n, C, F)
         if not _factor(C, n, panel):
@@ -226,45 +229,36 @@ def weigh(profile, points, own, Z, features, neighbours, signal, noise, weights,
 
 @_compile
 def _copy(K, n, noise, C):  # type: ignore[no-untyped-def]
-    """Lower triangle of K (n + 1, n + 1), with the noise on the diagonal of all but the last."""
+    """Lower triangle of K (n + 1, n + 1), with the noise (m + 1,) on the diagonal of all but the last."""
     for i in range(n + 1):
         for j in range(i + 1):
             C[i, j] = K[i, j]
-        C[i, i] += noise
+        C[i, i] += noise[i]
     C[n, n] = K[n, n]
 
 
 @_compile
 def predict_from(K, y, counts, noise, mean, variance, by_covariance, weights, begin, end):  # type: ignore[no-untyped-def]
     """``predict`` from covariances K (B, m + 1, m + 1) of f at the neighbours and, at position counts[b], at the point,
-    with the neighbours' targets y (B, m + 1). ``weights`` (B, m), where it has rows, receives v.
+    with the neighbours' targets and noise variances (B, m + 1), the point's own last. ``weights`` (B, m), where it has
+    rows, receives v.
     """
     m = K.shape[1] - 1
     C, t, u, panel = np.empty((m + 1, m + 1)), np.empty(m + 1), np.empty(m + 1), np.empty((4, m + 1))
     for b in range(begin, end):
         n = counts[b]
-        _copy(K[b], n, noise, C)
+        _copy(K[b], n, noise[b], C)
         if not _factor(C, n, panel):
             variance[b] = np.nan
             continue
         for j in range(n):
             t[j] = y[b, j]
-        _solve_forward(C, t, n)
-        mean[b] = _dot(C[n], t, n)
-        variance[b] = C[n, n]
-        if len(weights) or len(by_covariance):
-            for j in range(n):
-                u[j] = C[n, j]
-            _solve_backward(C, u, n)
+        mean[b], variance[b] = _solve_both(C, t, u, n), C[n, n]
         if len(weights):
             for j in range(m):
-                weights[b, j] = u[j] if j < n else 0.0
+                weights[b, j] = -u[j] if j < n else 0.0
         if len(by_covariance):
-            _solve_backward(C, t, n)
-            for j in range(n):
-                u[j] = -u[j]
-            u[n], t[n] = 1.0, 0.0
-            _density_cotangent(u, t, n, y[b, n] - mean[b], variance[b] + noise, by_covariance[b])
+            _density_cotangent(u, t, n, y[b, n] - mean[b], variance[b] + noise[b, n], by_covariance[b])
 
 
 @_compile
@@ -321,21 +315,22 @@ def _pull_back(profile, P, n, G, Q, S, by_points):  # type: ignore[no-untyped-de
 
 @_compile
 def differentiate(  # type: ignore[no-untyped-def]
-    profile, points, targets, Z, y, neighbours, noise, scale, mean, variance, by_points, by_noise, begin, end
+    profile, points, targets, own_noise, Z, y, noise, neighbours, scale, mean, variance, by_points, by_noise, begin, end
 ):
-    """``predict`` at unit signal variance and the gradient of 1/2 log 2 pi d + e^2 / (2 d scale), d = variance + noise.
+    """``predict`` at unit signal variance and the gradient of 1/2 log 2 pi d + e^2 / (2 d scale), d = variance + noise,
+    the row's own.
 
     by_points (B, d, m + 1) is that in the coordinates of the neighbours, in their order, and of the row itself, in the
-    place after the last neighbour; by_noise (B,) that in the noise.
+    place after the last neighbour; by_noise (B,) that in the logarithm of a factor of all noise.
     """
     m, D = neighbours.shape[1], Z.shape[1]
     C, G, P = np.empty((m + 1, m + 1)), np.empty((m + 1, m + 1)), np.empty((D, m + 1))
     a, u, Q, S = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1), np.empty(m + 1)
-    panel = np.empty((4, m + 1))
+    panel, e = np.empty((4, m + 1)), np.empty(m + 1)
     root = 1.0 / math.sqrt(scale)
     for b in range(begin, end):
-        n = _gather(Z, neighbours, b, points[b], P)
-        _fill(profile, P, n, 1.0, noise, C)
+        n = _gather(Z, noise, neighbours, b, points[b], P, e)
+        _fill(profile, P, n, 1.0, e, C)
         if not _factor(C, n, panel):
             variance[b] = np.nan
             continue
@@ -343,15 +338,17 @@ def differentiate(  # type: ignore[no-untyped-def]
         mean[b], variance[b] = _solve_both(C, a, u, n), C[n, n]
         for j in range(n):
             a[j] *= root
-        _density_cotangent(u, a, n, (targets[b] - mean[b]) * root, variance[b] + noise, G)
-        by_noise[b] = np.trace(G[: n + 1, : n + 1])
+        _density_cotangent(u, a, n, (targets[b] - mean[b]) * root, variance[b] + own_noise[b], G)
+        e[n] = own_noise[b]
+        by_noise[b] = _dot(np.diag(G), e, n + 1)
         _pull_back(profile, P, n, G, Q, S, by_points[b])
 
 
 @_compile
 def differentiate_residual(  # type: ignore[no-untyped-def]
-    profile, points, own, Z, features, neighbours, noise, sides, by_d, by_side, solved, by_points, by_noise, begin, end
-):
+    profile, points, own, own_noise, Z, features, noise, neighbours, sides, by_d, by_side, solved, by_points, by_noise,
+    begin, end,
+):  # fmt: skip
     r"""The gradient of a loss of d and of s'v, v and d those of ``weigh`` at unit signal variance.
 
     by_d (B,) and by_side (B,) are the derivatives of each row's loss in d (noise included) and in s'v, s = ``sides``
@@ -360,10 +357,10 @@ def differentiate_residual(  # type: ignore[no-untyped-def]
     m, D, r = neighbours.shape[1], Z.shape[1], features.shape[1]
     C, G, P, F = np.empty((m + 1, m + 1)), np.empty((m + 1, m + 1)), np.empty((D, m + 1)), np.empty((m + 1, r))
     a, u, Q, S = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1), np.empty(m + 1)
-    panel = np.empty((4, m + 1))
+    panel, e = np.empty((4, m + 1)), np.empty(m + 1)
     for b in range(begin, end):
-        n = _gather(Z, neighbours, b, points[b], P)
-        _fill(profile, P, n, 1.0, noise, C)
+        n = _gather(Z, noise, neighbours, b, points[b], P, e)
+        _fill(profile, P, n, 1.0, e, C)
         _subtract_features(own, features, neighbours, b, n, C, F)
         if not _factor(C, n, panel):
             by_noise[b] = np.nan
@@ -373,7 +370,8 @@ def differentiate_residual(  # type: ignore[no-untyped-def]
         _solve_both(C, a, u, n)
         _place(a, neighbours, b, solved)
         _cotangent(u, a, n, by_d[b], by_side[b], G)
-        by_noise[b] = np.trace(G[: n + 1, : n + 1])
+        e[n] = own_noise[b]
+        by_noise[b] = _dot(np.diag(G), e, n + 1)
         _pull_back(profile, P, n, G, Q, S, by_points[b])
 
 
@@ -386,7 +384,7 @@ def differentiate_residual_from(K, sides, counts, noise, by_d, by_side, solved, 
     C, a, u, panel = np.empty((m + 1, m + 1)), np.empty(m + 1), np.empty(m + 1), np.empty((4, m + 1))
     for b in range(begin, end):
         n = counts[b]
-        _copy(K[b], n, noise, C)
+        _copy(K[b], n, noise[b], C)
         if not _factor(C, n, panel):
             by_covariance[b, 0, 0] = np.nan
             continue

@@ -66,11 +66,13 @@ class ExactSolution:
 
 
 class KernelSystem:
-    """S = K + s2 I on rows and its right-hand side y; products in float64 or float32."""
+    """S = K + s2 I on rows and its right-hand side y; products in float64 or float32. Where the rows have weights, K is
+    Q K Q and y is Q y, Q = diag(sqrt(weight)), and the weights a of a solution belong to k(x)'Q.
+    """
 
     def __init__(self, matrix: KernelMatrix, noise_variance: float, y: Tensor) -> None:
-        self.matrix, self.noise, self.y = matrix, noise_variance, y
-        self.largest = float(matrix.kernel.diagonal(matrix.inputs).max())  # of all entries of K
+        self.matrix, self.noise, self.y = matrix, noise_variance, y if matrix.root is None else matrix.root * y
+        self.largest = float(matrix.kernel.diagonal(matrix.inputs).max())  # of all entries of K, weights apart
         try:
             self._columns = matrix.column_rounding()
         except NotCertifiableError:  # a family without such a bound: means are then estimated, not proven
@@ -82,16 +84,16 @@ class KernelSystem:
 
     def rounding(self, weights: Tensor) -> float:
         """A bound on |d| / s >= sqrt(d'S^-1 d) for the rounding error d of a streamed residual y - S a."""
-        sizes = weights.abs()
-        additions = (self.matrix.additions_per_entry() + 8) * UNIT_ROUNDOFF
-        kernel = self.largest * float(sizes @ (self._columns + additions))
-        own = 8.0 * UNIT_ROUNDOFF * (self.noise * float(sizes.max()) + float(self.y.abs().max()))
+        root = 1.0 if self.matrix.root is None else float(self.matrix.root.max())
+        kernel = root * self.mean_rounding(weights)
+        own = 8.0 * UNIT_ROUNDOFF * (self.noise * float(weights.abs().max()) + float(self.y.abs().max()))
         return math.sqrt(len(self.y) / self.noise) * (kernel + own)
 
     def mean_rounding(self, weights: Tensor, largest: float | None = None) -> float:
         """A bound on the rounding of k(x)'a, for entries of k(x) of at most ``largest``."""
-        additions = (self.matrix.additions_per_entry() + 8) * UNIT_ROUNDOFF
-        return (self.largest if largest is None else largest) * float(weights.abs() @ (self._columns + additions))
+        additions = (self.matrix.additions_per_entry() + 12) * UNIT_ROUNDOFF
+        sizes = weights.abs() if self.matrix.root is None else self.matrix.root * weights.abs()
+        return (self.largest if largest is None else largest) * float(sizes @ (self._columns + additions))
 
 
 class ResidualBound(ABC):

@@ -1,7 +1,8 @@
 """Log evidence of a low-rank GP, its lower and upper bounds on the exact one, and its gradient: functions of
 Statistics alone.
 
-Statistics here belong to features that carry the signal variance (``Statistics.scaled``).
+Statistics here belong to features that carry the signal variance (``Statistics.scaled``). Where rows have weights, y
+and Phi stand for Q y and Q Phi, Q = diag(sqrt(weight)), and the density of y itself is that of Q y times |Q|.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _gaussian_log_density(stats: Statistics, log_det_noise: float, quadratic_noi
     log_det = float(log_det_from_cholesky(_factor(stats, s))) + (n - r) * math.log(s)
     half = solve_lower(_factor(stats, t), stats.b)
     quadratic = (stats.yty - float(half @ half)) / t
-    return -0.5 * (log_det + quadratic + n * math.log(2.0 * math.pi))
+    return -0.5 * (log_det + quadratic + n * math.log(2.0 * math.pi) - stats.log_weights)
 
 
 def _factor(stats: Statistics, noise: float) -> Tensor:
@@ -90,7 +91,8 @@ def evidence_gradient(
 
     With g = s2 / sf2, C = A + g I, w = C^-1 b on unit-variance statistics:
 
-        L = 1/2 [ (y'y - b'w) / s2 + log|C| + (N - r) log g + N log sf2 + N log 2 pi  {+ (Tr K - Tr A) / g} ]
+        L = 1/2 [ (y'y - b'w) / s2 + log|C| + (N - r) log g + N log sf2 + N log 2 pi - sum log weight_i
+                  {+ (Tr K - Tr A) / g} ]
         dL/dA = 1/2 (C^-1 + w w' / s2  {- I / g}),    dL/db = -w / s2,    dL/d Tr K = {1 / (2 g)}
     """
     n, r, sf2, s2 = unit_stats.n, unit_stats.rank, signal_variance, noise_variance
@@ -108,6 +110,6 @@ def evidence_gradient(
     by_log_ratio = 0.5 * (float(w @ w) / sf2 + g * float(inverse.diagonal().sum()) + (n - r) - gap / g)
     by_log_noise = by_log_ratio - 0.5 * misfit  # misfit ~ 1 / s2 at fixed g / sf2
     by_log_signal = 0.5 * n - by_log_ratio
-    value = 0.5 * (misfit + log_det + n * math.log(2.0 * math.pi) + gap / g)
+    value = 0.5 * (misfit + log_det + n * math.log(2.0 * math.pi) + gap / g - unit_stats.log_weights)
     by_trace = 0.5 / g if objective == "elbo" else 0.0
     return EvidenceGradient(value, by_gram, -w / s2, by_trace, by_log_signal, by_log_noise)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from certgp.data import Chunk
 from certgp.errors import InvalidInputError
+from certgp.gp.conditionals import Indices
+from certgp.gp.neighbours import Neighbours, search_coordinates
+from certgp.gp.noise import NEAR, NoiseInputs, near_scatter, nothing
 from certgp.gp.process import GaussianProcess, check_dense, sample_centred
 from certgp.kernels import Kernel
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower, solve_lower_transposed
@@ -19,8 +24,10 @@ EXACT_REMEDY = "K + s2 I (raise noise_variance)"
 _DENSE_COPIES = 5  # matrices of N x N alive during one evaluation
 
 
-def exact_log_evidence(K: Tensor, y: Tensor, noise_variance: float) -> float:
-    """log N(y | 0, K + s2 I) = -1/2 [ y'S^-1 y + log|S| + N log 2 pi ], S = K + s2 I."""
+def exact_log_evidence(K: Tensor, y: Tensor, noise_variance: float | Tensor) -> float:
+    """log N(y | 0, S) = -1/2 [ y'S^-1 y + log|S| + N log 2 pi ], S = K + s2 I, or K + diag(s2) with a noise variance
+    (N,) per row.
+    """
     L = cholesky(K + noise_variance * eye_like(K), EXACT_REMEDY)
     half = solve_lower(L, y)
     return -0.5 * float(half @ half + log_det_from_cholesky(L) + y.shape[0] * math.log(2.0 * math.pi))
@@ -36,34 +43,41 @@ class ExactProfile:
     by_log_ratio: float  # dL/d log g, g = s2 / sf2
 
 
-def profile_exact_evidence(correlation: Tensor, y: Tensor, noise_ratio: float) -> ExactProfile:
-    r"""min over sf2 of -log N(y | 0, sf2 (R + g I)): sf2 = y'S^-1 y / N with S = R + g I.
+def profile_exact_evidence(
+    correlation: Tensor, y: Tensor, noise_ratio: float, weight: Tensor | None = None
+) -> ExactProfile:
+    r"""min over sf2 of -log N(y | 0, sf2 (R + g I)): sf2 = y'S^-1 y / N with S = R + g I, or R + g diag(1 / weight).
 
     L = 1/2 [ N + log|S| + N log sf2 + N log 2 pi ],   dL/dS = 1/2 (S^-1 - a a' / sf2),  a = S^-1 y
     """
-    n = y.shape[0]
-    L = cholesky(correlation + noise_ratio * eye_like(correlation), EXACT_REMEDY)
+    n, noise = y.shape[0], noise_ratio if weight is None else noise_ratio / weight
+    L = cholesky(correlation + noise * eye_like(correlation), EXACT_REMEDY)
     a = solve_lower_transposed(L, solve_lower(L, y))
     sf2 = max(float(y @ a) / n, torch.finfo(torch.float64).tiny)
     by_correlation = 0.5 * (torch.cholesky_inverse(L) - torch.outer(a, a) / sf2)
     value = 0.5 * (n + float(log_det_from_cholesky(L)) + n * math.log(sf2) + n * math.log(2.0 * math.pi))
-    return ExactProfile(value, sf2, by_correlation, noise_ratio * float(by_correlation.diagonal().sum()))
+    return ExactProfile(value, sf2, by_correlation, float((noise * by_correlation.diagonal()).sum()))
 
 
 class ExactProcess(GaussianProcess):
-    """GP conditioned on all rows: mean k*'S^-1 y, variance k** - |L^-1 k*|^2 with S = K + s2 I = L L'."""
+    """GP conditioned on all rows: mean k*'S^-1 y, variance k** - |L^-1 k*|^2 with S = K + s2 I = L L', or
+    K + s2 diag(1 / weight) where rows have weights.
+    """
 
     holds_rows: ClassVar[bool] = True
     returns_to_prior: ClassVar[bool] = True
 
-    def __init__(self, kernel: Kernel, X: Tensor, y: Tensor, noise_variance: float) -> None:
+    def __init__(
+        self, kernel: Kernel, X: Tensor, y: Tensor, noise_variance: float, weight: Tensor | None = None
+    ) -> None:
         self._kernel = kernel
+        self.rows = Chunk(X, y, weight)
         self.X = X
         self.y = y
         self.signal_variance = float(kernel.signal_variance)
         self.noise_variance = noise_variance
         K = kernel(X, X)
-        self.factor = cholesky(K + noise_variance * eye_like(K), EXACT_REMEDY)
+        self.factor = cholesky(K + self.rows.noise(noise_variance) * eye_like(K), EXACT_REMEDY)
         self.half = solve_lower(self.factor, y)
         self.weights = solve_lower_transposed(self.factor, self.half)
 
@@ -102,12 +116,39 @@ class ExactProcess(GaussianProcess):
         mean, _ = self.moments(X)
         return mean[:, None] + sample_centred(self.covariance(X), count, generator)
 
-    def updated(self, X: Tensor, y: Tensor) -> ExactProcess:
+    def updated(self, X: Tensor, y: Tensor, weight: Tensor | None = None) -> ExactProcess:
         """The same GP conditioned on further rows X (n, d), y (n,)."""
         check_exact_memory(len(self.y) + len(y))
-        extended = ExactProcess(self.kernel, torch.cat([self.X, X]), torch.cat([self.y, y]), self.noise_variance)
-        extended.box, extended.noise_scale = self.box, self.noise_scale
-        return extended
+        rows = Chunk.join([self.rows, Chunk(X, y, weight)])
+        extended = ExactProcess(self.kernel, rows.X, rows.y, self.noise_variance, rows.weight)
+        return extended.with_settings_of(self)
+
+    @cached_property
+    def index(self) -> Neighbours:
+        """The training rows by nearness."""
+        return Neighbours(search_coordinates(self._kernel, self.X))
+
+    @torch.no_grad()
+    def noise_inputs(self, X: Tensor) -> NoiseInputs:
+        mean, variance = self.moments(X)
+        near = self.index.nearest(search_coordinates(self._kernel, X), NEAR)
+        return NoiseInputs(X, mean, variance, nothing(len(X)), near_scatter(self.y, near, mean))
+
+    @torch.no_grad()
+    def leave_one_out(self, rows: Indices) -> NoiseInputs:
+        r"""These training rows (n,), each predicted from all others: mean_i = y_i - [S^-1 y]_i / [S^-1]_ii and
+        variance_i = 1 / [S^-1]_ii - s2 / weight_i.  [Rasmussen and Williams 2006, eq. 5.12]
+        """
+        picked = torch.from_numpy(rows)
+        precision = torch.cholesky_inverse(self.factor).diagonal()[picked]
+        mean = self.y[picked] - self.weights[picked] / precision
+        variance = (1.0 / precision - self.rows.pick(picked).noise(self.noise_variance)).clamp_min(0.0)
+        near = self.index.nearest(self.index.points[rows], NEAR, own=rows)
+        return NoiseInputs(self.X[picked], mean, variance, nothing(len(rows)), near_scatter(self.y, near, mean))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is found again when it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "index"}
 
 
 def fits_in_memory(n: int) -> bool:

@@ -15,11 +15,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from certgp.data import Chunk
 from certgp.features import FeatureMap
 from certgp.gp.conditionals import Indices, condition_residual, sparse_weights
 from certgp.gp.evidence import log_evidence
 from certgp.gp.local import LocalProcess, error_covariance
 from certgp.gp.neighbours import earlier_neighbours
+from certgp.gp.noise import NEAR, NoiseInputs, near_scatter, nothing
 from certgp.gp.posterior import LowRankPosterior
 from certgp.gp.process import GaussianProcess, check_dense, sample_centred
 from certgp.gp.statistics import Statistics
@@ -47,12 +49,14 @@ class WhitenedRows:
 
 
 def whiten(
-    kernel: Kernel, points: Tensor, phi: Tensor, y: Tensor, rows: Indices, neighbours: Indices, noise_variance: float
+    kernel: Kernel, points: Tensor, phi: Tensor, y: Tensor, rows: Indices, neighbours: Indices, noise: Array
 ) -> WhitenedRows:
-    """Some rows, by their numbers (B,), given their neighbours (B, m) among all: points (n, d), phi (n, r), y (n,)."""
+    """Some rows, by their numbers (B,), given their neighbours (B, m) among all: points (n, d), phi (n, r), y (n,) with
+    noise variances (n,).
+    """
     own = torch.from_numpy(rows)
-    weights, variance = condition_residual(kernel, points[own], phi[own], points, phi, neighbours, noise_variance)
-    d = variance + noise_variance
+    weights, variance = condition_residual(kernel, points[own], phi[own], points, phi, neighbours, noise)
+    d = variance + noise[rows]
     V, root = sparse_weights(neighbours, weights, len(points)), torch.from_numpy(np.sqrt(d))
     features = (phi[own] - torch.from_numpy(V @ phi.numpy())) / root[:, None]
     return WhitenedRows(features, (y[own] - torch.from_numpy(V @ y.numpy())) / root, d, weights)
@@ -112,6 +116,11 @@ class FullScaleProcess(GaussianProcess):
         return self.local.y
 
     @property
+    def rows(self) -> Chunk:
+        """Both, and the weights where there are some."""
+        return self.local.rows
+
+    @property
     def kernel(self) -> Kernel:
         return self.local.kernel
 
@@ -162,7 +171,7 @@ class FullScaleProcess(GaussianProcess):
         for start in range(first, self.n_rows, _BLOCK):
             rows = np.arange(start, min(start + _BLOCK, self.n_rows))
             part = sets[rows - first]
-            white = whiten(self.kernel, local.inputs, self.phi, self.y, rows, part, self.noise_variance)
+            white = whiten(self.kernel, local.inputs, self.phi, self.y, rows, part, local.row_noise)
             total = total + WhitenedStatistics.of(white)
         return total
 
@@ -174,10 +183,13 @@ class FullScaleProcess(GaussianProcess):
         _, _, _, psi, mean, variance = self._condition(self.transform(X))
         return mean + self.posterior.mean(psi), variance + self.posterior.variance(psi)
 
-    def _condition(self, new: Tensor) -> tuple[Indices, Array, Tensor, Tensor, Tensor, Tensor]:
+    def _condition(
+        self, new: Tensor, near: Indices | None = None
+    ) -> tuple[Indices, Array, Tensor, Tensor, Tensor, Tensor]:
         """Neighbours, their weights, phi and psi of transformed rows (n, d); mean and variance that neighbours give."""
-        near, phi, rows = self.local.nearest(new), self._features(new), self.local.inputs
-        weights, variance = condition_residual(self.kernel, new, phi, rows, self.phi, near, self.noise_variance)
+        near = self.local.nearest(new) if near is None else near
+        phi, rows = self._features(new), self.local.inputs
+        weights, variance = condition_residual(self.kernel, new, phi, rows, self.phi, near, self.local.row_noise)
         V = sparse_weights(near, weights, self.n_rows)
         psi = phi - torch.from_numpy(V @ self.phi.numpy())
         return near, weights, phi, psi, torch.from_numpy(V @ self.y.numpy()), torch.from_numpy(variance)
@@ -194,7 +206,7 @@ class FullScaleProcess(GaussianProcess):
         some = torch.from_numpy(used)
         own, rows = torch.cat([new, phi], 1), torch.cat([self.local.inputs[some], self.phi[some]], 1)
         V = sparse_weights(sets, weights, len(used))
-        result = error_covariance(self._residual, own, rows, V, self.noise_variance)
+        result = error_covariance(self._residual, own, rows, V, self.local.row_noise[used])
         result.diagonal().copy_(variance)
         return result + self.posterior.covariance(psi)
 
@@ -209,10 +221,34 @@ class FullScaleProcess(GaussianProcess):
         mean, _ = self.moments(X)
         return mean[:, None] + sample_centred(self.covariance(X), count, generator)
 
-    def updated(self, X: Tensor, y: Tensor) -> FullScaleProcess:
+    @torch.no_grad()
+    def noise_inputs(self, X: Tensor) -> NoiseInputs:
+        near, _, _, psi, mean, variance = self._condition(self.transform(X))
+        return self._noise_inputs(X, near, psi, mean, variance)
+
+    @torch.no_grad()
+    def leave_one_out(self, rows: Indices) -> NoiseInputs:
+        """These training rows (n,), each predicted from its neighbours without itself, and from w given all rows, of
+        which one row is a small part.
+        """
+        points = self.local.index
+        near = points.nearest(points.points[rows], min(self.local.neighbours, self.n_rows - 1), own=rows)
+        picked = torch.from_numpy(rows)
+        _, _, _, psi, mean, variance = self._condition(self.local.inputs[picked], near)
+        return self._noise_inputs(self.X[picked], near, psi, mean, variance)
+
+    def _noise_inputs(self, X: Tensor, near: Indices, psi: Tensor, mean: Tensor, variance: Tensor) -> NoiseInputs:
+        mean, variance = mean + self.posterior.mean(psi), variance + self.posterior.variance(psi)
+        scatter = near_scatter(self.y, near[:, :NEAR], mean)
+        return NoiseInputs(X.double(), mean, variance, nothing(len(X)), scatter)
+
+    def reweighted(self, weight: Tensor | None, noise_variance: float) -> FullScaleProcess:
+        """The same rows with other weights (N,) and noise."""
+        return FullScaleProcess(self.local.reweighted(weight, noise_variance), self.features).with_settings_of(self)
+
+    def updated(self, X: Tensor, y: Tensor, weight: Tensor | None = None) -> FullScaleProcess:
         """Conditioned on further rows, which come last in the order."""
-        extended = FullScaleProcess(self.local.updated(X, y), self.features)
+        extended = FullScaleProcess(self.local.updated(X, y, weight), self.features)
         if self._known is not None:
             extended._known = self._known + extended._whitened(self.n_rows)
-        extended.box, extended.noise_scale = self.box, self.noise_scale
-        return extended
+        return extended.with_settings_of(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -10,10 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from certgp.data import Chunk
 from certgp.errors import ConvergenceWarning, warn_user
+from certgp.gp.conditionals import Indices
 from certgp.gp.conjugate_gradients import SOLVED, CostEstimate, ExactSolution, KernelSystem, LengthBound, solve
 from certgp.gp.kernel_products import KernelMatrix
 from certgp.gp.local import LocalProcess
+from certgp.gp.noise import NoiseInputs
 from certgp.gp.process import GaussianProcess, check_dense, sample_centred
 from certgp.gp.vecchia import NEIGHBOURS, RANK, VecchiaPreconditioner
 from certgp.kernels import Kernel
@@ -24,7 +28,8 @@ _BYTES_PER_NEIGHBOUR = 64  # both sparse factors, and what building them holds
 
 
 class IterativeProcess(GaussianProcess):
-    r"""The exact GP with weights a ~ (K + s2 I)^-1 y of proven accuracy (V7); N kernel values a mean.
+    r"""The exact GP with weights a ~ (K + s2 I)^-1 y of proven accuracy (V7); N kernel values a mean. Where rows have
+    weights, K is Q K Q, y is Q y and k(x) is Q k(x), Q = diag(sqrt(weight)).
 
     The mean at x is k(x)'a, within sqrt(k(x, x)) |y - (K + s2 I) a| / (2 s) of the exact one. Variances, covariances
     and the log-determinant are the local GP's: never below the exact variance, never below the exact log-determinant.
@@ -44,6 +49,11 @@ class IterativeProcess(GaussianProcess):
     @property
     def transform(self) -> Transform:
         return self.local.transform
+
+    @property
+    def rows(self) -> Chunk:
+        """The training rows."""
+        return self.local.rows
 
     @property
     def X(self) -> Tensor:
@@ -69,8 +79,8 @@ class IterativeProcess(GaussianProcess):
 
     @cached_property
     def matrix(self) -> KernelMatrix:
-        """k(X, X) and k(x, X)."""
-        return KernelMatrix(self.kernel, self.local.inputs)
+        """k(X, X) and k(x, X), with the weights of the rows."""
+        return KernelMatrix(self.kernel, self.local.inputs, self.rows.weight)
 
     def log_evidence(self) -> float:
         """The exact quadratic term with the local log-determinant, which is at least the exact one."""
@@ -84,6 +94,13 @@ class IterativeProcess(GaussianProcess):
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         return self.means(X), self.local.moments(X)[1]
 
+    def noise_inputs(self, X: Tensor) -> NoiseInputs:
+        return replace(self.local.noise_inputs(X), mean=self.means(X))
+
+    def leave_one_out(self, rows: Indices) -> NoiseInputs:
+        """These training rows (n,), each predicted from near rows without itself."""
+        return self.local.leave_one_out(rows)
+
     def covariance(self, X: Tensor) -> Tensor:
         return self.local.covariance(X)
 
@@ -92,13 +109,12 @@ class IterativeProcess(GaussianProcess):
         check_dense(X.shape[0], "Draw at fewer rows.")
         return self.means(X)[:, None] + sample_centred(self.covariance(X), count, generator)
 
-    def updated(self, X: Tensor, y: Tensor) -> IterativeProcess:
+    def updated(self, X: Tensor, y: Tensor, weight: Tensor | None = None) -> IterativeProcess:
         """Conditioned on further rows: solved again, from the weights so far."""
-        local = self.local.updated(X, y)
+        local = self.local.updated(X, y, weight)
         start = torch.cat([self.solution.weights, torch.zeros(len(y), dtype=torch.float64)])
         extended = solve_exactly(local, self.tolerance, start)
-        extended.box, extended.noise_scale = self.box, self.noise_scale
-        return extended
+        return extended.with_settings_of(self)
 
 
 def estimate_cost(kernel: Kernel, inputs: Tensor) -> CostEstimate:
@@ -115,8 +131,9 @@ def solve_exactly(local: LocalProcess, tolerance: float, start: Tensor | None = 
     row; ``start`` (N,) are weights to go on from.
     """
     kernel, inputs, s2 = local.kernel, local.inputs.double(), local.noise_variance
-    system = KernelSystem(KernelMatrix(kernel, inputs), s2, local.y.double())
-    precondition = VecchiaPreconditioner(kernel, inputs, s2)
+    weight = local.rows.weight
+    system = KernelSystem(KernelMatrix(kernel, inputs, weight), s2, local.y.double())
+    precondition = VecchiaPreconditioner(kernel, inputs, s2, weight=weight)
     goal = 2.0 * tolerance / math.sqrt(system.largest)
     solution = solve(system, precondition, LengthBound(s2), goal, start=start)
     if solution.ended != SOLVED:
@@ -135,4 +152,4 @@ def _log_determinant(local: LocalProcess, precondition: VecchiaPreconditioner) -
     """
     if not precondition.rank:
         return precondition.log_determinant
-    return float(np.log(local.ordered_conditionals().variance + local.noise_variance).sum())
+    return float(np.log(local.ordered_conditionals().variance + local.row_noise).sum())

@@ -24,10 +24,14 @@ class KernelMatrix:
     Kernels that depend on scaled distances alone run as compiled loops on all threads; others by their own code. The
     result does not depend on the number of threads. ``dtype=torch.float32`` computes kernel values and the sums inside
     a block in float32, and adds blocks in float64.
+
+    With weights (N,) it is Q K Q and k(x, X) Q instead, Q = diag(sqrt(weight)): K + s2 Q^-2, the covariance of targets
+    with noise s2 / weight, is Q^-1 (Q K Q + s2 I) Q^-1.
     """
 
-    def __init__(self, kernel: Kernel, inputs: Tensor) -> None:
+    def __init__(self, kernel: Kernel, inputs: Tensor, weight: Tensor | None = None) -> None:
         self.kernel, self.inputs = kernel.detached(), inputs
+        self.root = None if weight is None else weight.double().sqrt()  # Q (N,)
         self.is_compiled = is_radial(kernel)
         self._columns: dict[torch.dtype, NDArray[np.floating]] = {}
         if self.is_compiled:
@@ -41,22 +45,28 @@ class KernelMatrix:
 
     def multiply(self, V: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
         """K V (N, k) for V (N, k): every block of one triangle is used for both of its places."""
-        return self._multiply_compiled(V, dtype) if self.is_compiled else self._multiply(V, dtype)
+        right = self._weigh(V)
+        return self._weigh(self._multiply_compiled(right, dtype) if self.is_compiled else self._multiply(right, dtype))
 
     def cross(self, new: Tensor, V: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
         """k(X*, X) V (n, k) for X* (n, d), V (N, k)."""
-        return self._cross_compiled(new, V, dtype) if self.is_compiled else self._cross(new, V, dtype)
+        right = self._weigh(V)
+        return self._cross_compiled(new, right, dtype) if self.is_compiled else self._cross(new, right, dtype)
+
+    def _weigh(self, V: Tensor) -> Tensor:
+        """Q V (N, k)."""
+        return V if self.root is None else self.root[:, None] * V
 
     def combine(self, new: Tensor, weights: Tensor) -> Tensor:
         """k(X, X*) w (N,) for few rows X* (q, d), w (q,): all rows of the matrix, some columns that are not its own."""
         if not self.is_compiled:
             with torch.no_grad():
                 parts = [self.inputs[start : start + BLOCK] for start in range(0, self.n_rows, BLOCK)]
-                return torch.cat([self.kernel(part, new) @ weights for part in parts])
+                return self._weigh(torch.cat([self.kernel(part, new) @ weights for part in parts])[:, None])[:, 0]
         points, P = np.ascontiguousarray(self._scaled(new).numpy()), self._coordinates(torch.float64)
         out, blocks = np.zeros(self.n_rows), -(-self.n_rows // COMPILED_BLOCK)
         self._run("combine_columns", blocks, torch.float64, points, weights.numpy(), P, out, COMPILED_BLOCK)
-        return self._signal * torch.from_numpy(out)
+        return self._signal * self._weigh(torch.from_numpy(out)[:, None])[:, 0]
 
     # -------------------- compiled
 
@@ -138,7 +148,9 @@ class KernelMatrix:
         return (time.perf_counter() - started) * (self.n_rows / part.n_rows) ** 2
 
     def entries_rounding(self) -> float:
-        """A bound on how far any entry of k(X*, X) / sf2, as float64 products compute it, may be from the exact one."""
+        """A bound on how far any entry of k(X*, X) / sf2, as float64 products compute it, may be from the exact one;
+        weights apart.
+        """
         return float(self.column_rounding().max()) if self.n_rows else 0.0
 
     def column_rounding(self, columns: Tensor | None = None) -> Tensor:

@@ -1,12 +1,13 @@
-"""Several processes that predict as one: the equal mixture of their densities.
+"""Mixtures of Gaussians, and several processes that predict as one: the equal mixture of their densities.
 
-Means and variances of the components are (m, n): m components at n rows.
+Means and variances of the components are (m, n), m components at n rows; their weights (m,) are equal where none are
+given.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from scipy.special import logsumexp, ndtr, ndtri
 from torch import Tensor
 
 from certgp.gp.calibration import gaussian_log_density
+from certgp.gp.noise import NoiseGain
 from certgp.gp.process import GaussianProcess
 from certgp.kernels import Kernel
 
@@ -22,32 +24,57 @@ Array = NDArray[np.float64]
 _BISECTIONS = 60  # halve the bracket to the last digit of float64
 
 
-def mixture_moments(means: Array, variances: Array) -> tuple[Array, Array]:
-    """E = mean_i m_i and Var = mean_i (v_i + (m_i - E)^2), a sum of squares: (n,), (n,)."""
-    centre = means.mean(0)
-    return centre, (variances + np.square(means - centre)).mean(0)
+def mixture_moments(means: Array, variances: Array, weights: Array | None = None) -> tuple[Array, Array]:
+    """E = sum_i w_i m_i and Var = sum_i w_i (v_i + (m_i - E)^2), a sum of squares: (n,), (n,)."""
+    centre = np.average(means, 0, weights)
+    return centre, np.average(variances + np.square(means - centre), 0, weights)
 
 
-def mixture_log_density(y: Array, means: Array, variances: Array) -> Array:
-    """log 1/m sum_i N(y | m_i, v_i) at y (n,): (n,)."""
+def mixture_log_density(y: Array, means: Array, variances: Array, weights: Array | None = None) -> Array:
+    """log sum_i w_i N(y | m_i, v_i) at y (n,): (n,)."""
     each = gaussian_log_density(y, means, variances)
-    density: Array = logsumexp(each, axis=0) - math.log(len(means))
+    density: Array = logsumexp(each, axis=0, b=_shares(means, weights)[:, None])
     return density
 
 
-def mixture_quantiles(means: Array, variances: Array, levels: Array) -> Array:
-    """Roots q of 1/m sum_i Phi((q - m_i) / sd_i) = level: (n, number of levels).
+def mixture_quantiles(means: Array, variances: Array, levels: Array, weights: Array | None = None) -> Array:
+    """Roots q of sum_i w_i Phi((q - m_i) / sd_i) = level: (n, number of levels).
 
     The root lies between the smallest and the largest quantile of the components, and bisection cannot miss it.
     """
-    std = np.sqrt(variances)
+    std, shares = np.sqrt(variances), _shares(means, weights)
     each = means[:, :, None] + std[:, :, None] * ndtri(levels)  # (m, n, levels)
     low, high = each.min(0), each.max(0)
     for _ in range(_BISECTIONS if len(means) > 1 else 0):
         middle = 0.5 * (low + high)
-        below = ndtr((middle - means[:, :, None]) / std[:, :, None]).mean(0) < levels
+        below = np.tensordot(shares, ndtr((middle - means[:, :, None]) / std[:, :, None]), 1) < levels
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.asarray(0.5 * (low + high))
+
+
+def _shares(means: Array, weights: Array | None) -> Array:
+    return np.full(len(means), 1.0 / len(means)) if weights is None else weights
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Gaussian mixtures at n rows."""
+
+    means: Array  # (m, n)
+    variances: Array  # (m, n)
+    weights: Array  # (m,), of sum one
+
+    def moments(self) -> tuple[Array, Array]:
+        """Mean and variance (n,), (n,)."""
+        return mixture_moments(self.means, self.variances, self.weights)
+
+    def log_density(self, y: Array) -> Array:
+        """At y (n,): (n,)."""
+        return mixture_log_density(y, self.means, self.variances, self.weights)
+
+    def quantiles(self, levels: Array) -> Array:
+        """(n, number of levels)."""
+        return mixture_quantiles(self.means, self.variances, levels, self.weights)
 
 
 class MixtureProcess(GaussianProcess):
@@ -58,6 +85,7 @@ class MixtureProcess(GaussianProcess):
         self.signal_variance = float(np.mean([member.signal_variance for member in members]))
         # what remains of a new observation's variance once the mixture's latent variance is taken off
         self.noise_variance = float(np.mean([member.predictive_noise for member in members]))
+        self.noise_gain = NoiseGain.of_members([each.noise_gain for each in members if each.noise_gain is not None])
 
     @property
     def members(self) -> tuple[GaussianProcess, ...]:
@@ -99,6 +127,9 @@ class MixtureProcess(GaussianProcess):
     def sample_observations(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
         shares = zip(self._members, self._shares(count, generator), strict=True)
         return self._shuffle([member.sample_observations(X, n, generator) for member, n in shares if n], generator)
+
+    def observation_variance(self, X: Tensor) -> Tensor:
+        return torch.stack([each.observation_variance(X).expand(len(X)) for each in self._members]).mean(0)
 
     def _shares(self, count: int, generator: torch.Generator) -> list[int]:
         """How many of ``count`` draws each member gets."""

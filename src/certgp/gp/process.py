@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -13,12 +13,15 @@ from torch import Tensor
 from certgp.errors import InvalidInputError
 from certgp.gp.evidence import log_evidence
 from certgp.gp.model import LowRankModel
+from certgp.gp.noise import Noise, NoiseGain, NoiseInputs, NoiseModel, nothing
 from certgp.gp.posterior import LowRankPosterior
 from certgp.gp.statistics import Statistics
+from certgp.gp.student import StudentNoise
 from certgp.kernels import Kernel
 from certgp.transforms import Transform
 
 DENSE_LIMIT = 20_000
+_LEAST_KEPT = 1e-6  # of a residual's variance, where a row is predicted by itself alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +43,9 @@ class GaussianProcess(ABC):
     noise_variance: float
     box: Box | None = None  # range of the training inputs, where it is known
     holds_rows: ClassVar[bool] = False  # does it predict from the training rows themselves?
-    noise_scale: float = 1.0  # new observations scatter with noise_scale * noise_variance (see ``gp.calibration``)
+    noise_scale: float = 1.0  # new observations scatter with noise_scale * noise_variance (see ``gp.calibration``) ...
+    noise_model: NoiseModel | StudentNoise | None = None  # ... or as this says of each row
+    noise_gain: NoiseGain | None = None  # what noise(x) gained, where it was tried
 
     @property
     def members(self) -> tuple[GaussianProcess, ...]:
@@ -54,7 +59,7 @@ class GaussianProcess(ABC):
 
     @property
     def predictive_noise(self) -> float:
-        """Variance of a new observation around f."""
+        """Variance of a new observation around f, as far as it does not depend on x."""
         return self.noise_scale * self.noise_variance
 
     @property
@@ -93,11 +98,34 @@ class GaussianProcess(ABC):
     def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
         """Joint draws of the latent f: (n, count)."""
 
+    def noise_inputs(self, X: Tensor) -> NoiseInputs:
+        """What a noise model looks at, at rows X (n, D); ``moments`` are part of it."""
+        return NoiseInputs(X.double(), *self.moments(X), nothing(len(X)), nothing(len(X)))
+
+    def observations(self, X: Tensor) -> tuple[Tensor, Tensor, Noise]:
+        """Latent moments (n,), (n,) at the rows of X, and the noise of new observations there."""
+        if self.noise_model is None:
+            return *self.moments(X), Noise.constant(self.predictive_noise)
+        rows = self.noise_inputs(X)
+        return rows.mean, rows.variance, self.noise_model.at(rows)
+
+    def noise(self, X: Tensor) -> Noise:
+        """The noise of new observations at the rows of X (n, D)."""
+        return Noise.constant(self.predictive_noise) if self.noise_model is None else self.observations(X)[2]
+
+    def observation_variance(self, X: Tensor) -> Tensor:
+        """Variance of new observations around f at the rows of X: (n,), or (1,) where it is the same everywhere."""
+        return self.noise(X).variance
+
     def sample_observations(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
         """Joint draws of new observations: (n, count)."""
-        draws = self.sample(X, count, generator)
-        noise = torch.randn(draws.shape, dtype=draws.dtype, generator=generator)
-        return draws + math.sqrt(self.predictive_noise) * noise
+        return self.sample(X, count, generator) + self.noise(X).sample(len(X), count, generator)
+
+    def with_settings_of(self, other: GaussianProcess) -> Self:
+        """This process after it was given what belongs to the model rather than to its rows: range and noise."""
+        self.box, self.noise_scale = other.box, other.noise_scale
+        self.noise_model, self.noise_gain = other.noise_model, other.noise_gain
+        return self
 
 
 class LowRankProcess(GaussianProcess):
@@ -161,8 +189,7 @@ class LowRankProcess(GaussianProcess):
         extended = LowRankProcess(
             self.model, self.statistics + more, self.signal_variance, self.noise_variance, self.variance_kind
         )
-        extended.noise_scale, extended.box = self.noise_scale, self.box
-        return extended
+        return extended.with_settings_of(self)
 
     @torch.no_grad()
     def features(self, X: Tensor) -> Tensor:
@@ -173,7 +200,32 @@ class LowRankProcess(GaussianProcess):
     @torch.no_grad()
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         phi = self.features(X)
-        mean, variance = self.posterior.mean(phi), self.posterior.variance(phi)
+        return self._restored(X, phi, self.posterior.mean(phi), self.posterior.variance(phi))
+
+    @torch.no_grad()
+    def leave_one_out(self, X: Tensor, y: Tensor, weight: Tensor | None = None) -> NoiseInputs:
+        r"""Rows X (n, D) of those conditioned on, each predicted from all others. With h_i = weight_i v_i / s2, v_i the
+        variance of phi_i'w given all rows:  mean_i = y_i - (y_i - phi_i'w) / (1 - h_i),  variance_i = v_i / (1 - h_i).
+        """
+        phi = self.features(X)
+        variance = self.posterior.variance(phi)
+        leverage = variance / self.noise_variance if weight is None else weight * variance / self.noise_variance
+        kept = (1.0 - leverage).clamp_min(_LEAST_KEPT)
+        mean = y.double() - (y.double() - self.posterior.mean(phi)) / kept
+        return self._noise_inputs(X, phi, *self._restored(X, phi, mean, variance / kept))
+
+    @torch.no_grad()
+    def noise_inputs(self, X: Tensor) -> NoiseInputs:
+        phi = self.features(X)
+        moments = self._restored(X, phi, self.posterior.mean(phi), self.posterior.variance(phi))
+        return self._noise_inputs(X, phi, *moments)
+
+    def _noise_inputs(self, X: Tensor, phi: Tensor, mean: Tensor, variance: Tensor) -> NoiseInputs:
+        features = phi / math.sqrt(self.signal_variance)
+        return NoiseInputs(X.double(), mean, variance, features, nothing(len(X)))
+
+    def _restored(self, X: Tensor, phi: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """Moments of phi'w with what the truncation and the transform took off the prior."""
         restored = self.restored_variance_mask(X)
         if restored is not None:
             variance = variance + restored * self._lost_variance(X, phi)

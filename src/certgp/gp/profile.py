@@ -44,8 +44,8 @@ def profile_evidence(
     One eigendecomposition A = V diag(lam) V', u = V'b turns the objective into a function of g alone:
 
         sf2(g) = (y'y - sum u_i^2 / (lam_i + g)) / (g N)
-        f(g) = 1/2 [ N + sum log(lam_i + g) + (N - r) log g + N log sf2(g) + N log 2 pi  {+ (Tr K - Tr A) / g for
-        the ELBO} ]
+        f(g) = 1/2 [ N + sum log(lam_i + g) + (N - r) log g + N log sf2(g) + N log 2 pi - sum log weight_i
+                     {+ (Tr K - Tr A) / g for the ELBO} ]
 
     f may have several minima, so a grid brackets the best one and a root of f' refines it. At the optimum the
     derivative in (sf2, g) vanishes or points out of the bounds, so the gradient in (A, b) needs no further term.
@@ -65,7 +65,7 @@ def profile_evidence(
         """At all points (m,) at once."""
         g = np.exp(log_g)
         log_terms = np.log(lam + g[:, None]).sum(1) + (n - r) * log_g + n * np.log(misfit(g) / (g * n))
-        return np.asarray(0.5 * (n + log_terms + n * math.log(2.0 * math.pi) + gap / g))
+        return np.asarray(0.5 * (n + log_terms + n * math.log(2.0 * math.pi) + gap / g - unit_stats.log_weights))
 
     def slope(log_g: float) -> float:
         g = math.exp(log_g)

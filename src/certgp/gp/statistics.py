@@ -15,7 +15,10 @@ from certgp.linalg import gram
 class Statistics:
     """Sufficient statistics of (Phi, y); ``+`` merges disjoint data, so chunks, files and machines are one fold.
 
-    The trace of the kernel matrix goes with them: it is N for a unit kernel whose diagonal is constant.
+    The trace of the kernel matrix goes with them: it is N for a unit kernel whose diagonal is constant. Rows with the
+    noise variance s2 / weight_i are rows with noise s2 once both sides are multiplied by sqrt(weight_i). So Phi, y and
+    K here are Q Phi, Q y and Q K Q, Q = diag(sqrt(weight)); the trace is then sum_i weight_i k(x_i, x_i), and densities
+    of y are those of Q y times |Q|, of which ``log_weights`` keeps the logarithm, twice. [docs/theorems.md, weights]
     """
 
     A: Tensor  # Phi' Phi  (r, r)
@@ -23,10 +26,17 @@ class Statistics:
     yty: float  # y' y
     n: int
     kernel_trace: float  # Tr K = sum of k(x_i, x_i), of the kernel that Phi Phi' approximates
+    log_weights: float = 0.0  # sum of ln weight_i
 
     def __add__(self, other: Statistics) -> Statistics:
-        trace = self.kernel_trace + other.kernel_trace
-        return Statistics(self.A + other.A, self.b + other.b, self.yty + other.yty, self.n + other.n, trace)
+        return Statistics(
+            self.A + other.A,
+            self.b + other.b,
+            self.yty + other.yty,
+            self.n + other.n,
+            self.kernel_trace + other.kernel_trace,
+            self.log_weights + other.log_weights,
+        )
 
     @property
     def rank(self) -> int:
@@ -40,10 +50,15 @@ class Statistics:
         return Statistics(A, A.new_zeros(rank), 0.0, 0, 0.0)
 
     @staticmethod
-    def of(features: Tensor, y: Tensor, diagonal: Tensor | None = None) -> Statistics:
-        """Statistics of one chunk: features (n, r), y (n,), and k(x_i, x_i) (n,) where it is not one everywhere. Sums
-        are float64 whatever the type of the features.
+    def of(features: Tensor, y: Tensor, diagonal: Tensor | None = None, weight: Tensor | None = None) -> Statistics:
+        """Statistics of one chunk: features (n, r), y (n,), k(x_i, x_i) (n,) where it is not one everywhere, weights
+        (n,) where they are not. Sums are float64 whatever the type of the features.
         """
+        if weight is not None:
+            prior = weight if diagonal is None else weight * diagonal.detach()
+            root = weight.sqrt()
+            weighted = Statistics.of(features * root[:, None].to(features.dtype), y.double() * root, prior)
+            return replace(weighted, log_weights=float(weight.log().sum()))
         b = (features.mT @ y.to(features.dtype)).double()
         target = y.double()
         trace = float(y.shape[0]) if diagonal is None else float(diagonal.detach().double().sum())
@@ -59,7 +74,7 @@ class Statistics:
     def scaled(self, signal_variance: float) -> Statistics:
         """Statistics of sf Phi, for the kernel sf2 k."""
         A, b, trace = signal_variance * self.A, math.sqrt(signal_variance) * self.b, signal_variance * self.kernel_trace
-        return Statistics(A, b, self.yty, self.n, trace)
+        return replace(self, A=A, b=b, kernel_trace=trace)
 
     def close_to(self, other: Statistics, tolerance: float = 1e-9) -> bool:
         """Are these the statistics of the same data and features, up to rounding?"""
@@ -67,7 +82,8 @@ class Statistics:
             return False
         gap_A = float((self.A - other.A).abs().max()) <= tolerance * float(other.A.abs().max())
         gap_b = float((self.b - other.b).abs().max()) <= tolerance * max(float(other.b.abs().max()), other.yty**0.5)
-        return gap_A and gap_b and abs(self.yty - other.yty) <= tolerance * other.yty
+        gap_weights = abs(self.log_weights - other.log_weights) <= tolerance * max(self.n, abs(other.log_weights))
+        return gap_A and gap_b and gap_weights and abs(self.yty - other.yty) <= tolerance * other.yty
 
     def trailing(self, rank: int) -> Statistics:
         """Statistics of the last ``rank`` features."""
@@ -82,11 +98,16 @@ class Statistics:
         return replace(self, A=self.A[:rank, :rank], b=self.b[:rank])
 
 
-def feature_cotangent(features: Tensor, y: Tensor, by_gram: Tensor, by_projection: Tensor) -> Tensor:
-    r"""dL/dPhi = 2 Phi G_A + y G_b' (n, r) from the cotangents G_A = dL/dA and G_b = dL/db of the statistics of Phi.
+def feature_cotangent(
+    features: Tensor, y: Tensor, by_gram: Tensor, by_projection: Tensor, weight: Tensor | None = None
+) -> Tensor:
+    r"""dL/dPhi = 2 Phi G_A + y G_b' (n, r) from the cotangents G_A = dL/dA and G_b = dL/db of the statistics of Phi; of
+    rows with weights (n,) each times its own.
 
     Computed feature-major: maps lay their features out as (r, n), and so does the cotangent.
     """
     cotangent = (2.0 * by_gram).to(features.dtype) @ features.mT
     cotangent.addr_(by_projection.to(features.dtype), y.to(features.dtype))
+    if weight is not None:
+        cotangent.mul_(weight.to(features.dtype))
     return cotangent.mT

@@ -39,18 +39,29 @@ class VecchiaPreconditioner:
 
     Near rows know what varies quickly and Nystrom features what varies slowly, so features are used where they explain
     most of the prior. With G = W Phi, M^-1 = W'(I - G (I + G'G)^-1 G') W.
+
+    With weights (N,) S is K + s2 diag(1 / weight), and the preconditioner is that of Q S Q, Q = diag(sqrt(weight)).
     """
 
-    def __init__(self, kernel: Kernel, inputs: Tensor, noise_variance: float, neighbours: int | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        inputs: Tensor,
+        noise_variance: float,
+        neighbours: int | None = None,
+        weight: Tensor | None = None,
+    ) -> None:
         n = len(inputs)
         order = torch.from_numpy(np.random.default_rng(_SEED).permutation(n))
         rows = inputs[order]
+        self._root = None if weight is None else weight.sqrt()
+        noise = np.full(n, noise_variance) if weight is None else noise_variance / weight[order].numpy()
         features = _features(kernel, rows, noise_variance)
         self.rank = 0 if features is None else features.shape[1]
         self.neighbours = neighbours or (NEIGHBOURS if features is None else NEIGHBOURS_BESIDE_FEATURES)
         sets = earlier_neighbours(search_coordinates(kernel, rows), min(self.neighbours, max(n - 1, 1)))
-        weights, variance = _condition(kernel, rows, features, sets, noise_variance)
-        d = variance + noise_variance
+        weights, variance = _condition(kernel, rows, features, sets, noise)
+        d = variance + noise
         self._sparse = _sparse_factor(sets, weights, d, order.numpy())
         self._transposed = self._sparse.T.tocsr()
         self._log_determinant = float(np.log(d).sum())
@@ -68,12 +79,14 @@ class VecchiaPreconditioner:
         return self._log_determinant + low_rank
 
     def __call__(self, v: Tensor) -> Tensor:
-        """M^-1 v (N,)."""
-        half = torch.from_numpy(self._sparse @ v.numpy())
+        """M^-1 v (N,), or Q^-1 M^-1 Q^-1 v with weights."""
+        right = v if self._root is None else v / self._root
+        half = torch.from_numpy(self._sparse @ right.numpy())
         if self.rank:
             inside = torch.cholesky_solve((self._whitened.mT @ half)[:, None], self._factor)[:, 0]
             half = half - self._whitened @ inside
-        return torch.from_numpy(self._transposed @ half.numpy())
+        found = torch.from_numpy(self._transposed @ half.numpy())
+        return found if self._root is None else found / self._root
 
 
 @torch.no_grad()
@@ -92,7 +105,7 @@ def _features(kernel: Kernel, rows: Tensor, noise_variance: float) -> Tensor | N
 
 @torch.no_grad()
 def _condition(
-    kernel: Kernel, rows: Tensor, features: Tensor | None, sets: Indices, noise: float
+    kernel: Kernel, rows: Tensor, features: Tensor | None, sets: Indices, noise: Array
 ) -> tuple[Array, Array]:
     """Weights (N, m) and variances (N,) of the rows given their neighbours, in the process that features leave."""
     blank = torch.zeros(len(rows), dtype=torch.float64)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from certgp.checks import check_count, check_fraction, check_positive, check_reference_rank
-from certgp.data import RowSource, Standardiser
+from certgp.data import Chunk, RowSource, Standardiser
 from certgp.engines import Engine, fold_feature_statistics
 from certgp.engines.local import default_chunk_rows
 from certgp.errors import InvalidInputError, NotCertifiableError
@@ -25,6 +25,7 @@ from certgp.gp import (
     LowRankProcess,
     Statistics,
 )
+from certgp.gp.student import StudentNoise
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.dominated import certify_dominated
 from certgp.guarantees.iterative import certify_exactly, certify_iterative, with_local_law
@@ -58,6 +59,14 @@ _REFERENCE_FACTOR = 4  # first reference rank, in multiples of the model's
 _RELATIVE_HALF_WIDTH = 0.01  # without a tolerance: of the divergence itself
 _NEGLIGIBLE_PER_ROW = 1e-7  # nats
 _CHUNK = 65_536  # rows
+_INPUT_NOISE = (
+    "the exact GP and this model are compared with constant noise; the noise that depends on the input, which "
+    "intervals and densities of observations have, is not covered"
+)
+_STUDENT = (
+    "the exact GP meant here has Gaussian noise and the weights of the rows that the fit with Student-t noise ended "
+    "with (row_weights_); the t itself, which intervals and densities of observations have, is not covered"
+)
 
 
 @dataclass(frozen=True)
@@ -109,11 +118,35 @@ def certify(
     ``read_rows`` gives the training rows where they are needed; with ``check_rows`` they are compared with what the
     process was conditioned on in any case. X (n, D) are rows to predict, in the user's units.
     """
+    found = _certify(process, standardiser, X, read_rows, request, engine, new_generator, check_rows)
+    return note_input_noise(process, found)
+
+
+def note_input_noise(process: GaussianProcess, certificate: Certificate) -> Certificate:
+    """Say that nothing is proven of noise(x), where predictions of observations have it."""
+    if process.noise_model is None:
+        return certificate
+    text = _STUDENT if isinstance(process.noise_model, StudentNoise) else _INPUT_NOISE
+    if text in certificate.assumptions:
+        return certificate
+    return replace(certificate, assumptions=(*certificate.assumptions, text))
+
+
+def _certify(
+    process: GaussianProcess,
+    standardiser: Standardiser,
+    X: Rows | None,
+    read_rows: ReadRows,
+    request: Request,
+    engine: Engine,
+    new_generator: Callable[[], np.random.Generator],
+    check_rows: bool,
+) -> Certificate:
     if isinstance(process, ExactProcess):
         return _certify_exact(process, standardiser, X, read_rows if check_rows else None)
     if isinstance(process, IterativeProcess | LocalProcess):
         if check_rows:
-            _check_own_rows(process.X, process.y, read_rows)
+            _check_own_rows(process.rows, read_rows)
         certificate = _certify_exactly(process, standardiser, X, request)
         if certificate is not None:
             return certificate
@@ -127,7 +160,7 @@ def certify(
         return certify_local(process, standardiser, X, request.delta, new_generator(), request.tol)
     if isinstance(process, FullScaleProcess):
         if check_rows:
-            _check_own_rows(process.X, process.y, read_rows)
+            _check_own_rows(process.rows, read_rows)
         return certify_full_scale(process, standardiser, X, request.delta, new_generator(), request.tol)
     if not isinstance(process, LowRankProcess):
         raise NotCertifiableError(refusal_of_mixtures("certify()", process))
@@ -153,7 +186,7 @@ def _certify_exact(
 ) -> Certificate:
     """The exact GP is its own truth: every distance is zero."""
     if read_rows is not None:
-        _check_own_rows(process.X, process.y, read_rows)
+        _check_own_rows(process.rows, read_rows)
     evidence = process.log_evidence() - process.n_rows * math.log(standardiser.y_scale)
     variance = None
     if X is not None:
@@ -187,21 +220,17 @@ def _certify_exactly(
     return certify_exactly(process, standardiser, X, request.tol, confirm)
 
 
-def _check_own_rows(X: Tensor, y: Tensor, read_rows: ReadRows) -> None:
+def _check_own_rows(held: Chunk, read_rows: ReadRows) -> None:
     """Are the rows that were read those that a process holds, in any order?"""
-    given_X, given_y = read_all(read_rows())
-    if given_X.shape == X.shape:
-        found, held = (
-            _in_order(torch.cat([rows, target[:, None]], 1)) for rows, target in ((given_X, given_y), (X, y))
-        )
-        if torch.allclose(found, held):
-            return
-    raise NotCertifiableError(_OTHER_ROWS)
+    given = read_all(read_rows())
+    if given.X.shape != held.X.shape or not torch.allclose(_in_order(given), _in_order(held)):
+        raise NotCertifiableError(_OTHER_ROWS)
 
 
-def _in_order(rows: Tensor) -> Tensor:
-    """Rows sorted by their columns, the last of them first."""
-    return rows[torch.from_numpy(np.lexsort(rows.numpy().T))]
+def _in_order(rows: Chunk) -> Tensor:
+    """Inputs, targets and weights (N, D + 2), sorted by their columns, the last of them first."""
+    together = torch.cat([rows.X, rows.y[:, None], rows.weights()[:, None]], 1)
+    return together[torch.from_numpy(np.lexsort(together.numpy().T))]
 
 
 def _certify_from_statistics(subject: Subject, X: Rows | None, read_rows: ReadRows | None) -> Certificate:
@@ -321,6 +350,5 @@ def _tighten(
     goal = _Goal(subject, reference.problem, replace(request, exact_solve=False), predicts=False)
     if goal.is_met(certificate, None):
         return certificate
-    inputs, _ = read_all(rows)
     rng = subject.new_generator().spawn(1)[0]  # the reference was chosen with the stream itself
-    return tighten(certificate, reference, inputs, request.delta, request.probes, rng)
+    return tighten(certificate, reference, read_all(rows), request.delta, request.probes, rng)

@@ -7,7 +7,7 @@ import math
 
 from certgp.gp import Statistics, log_evidence_lower_bound, log_evidence_upper_bound
 from certgp.guarantees.certificate import Certificate, Interval
-from certgp.guarantees.rounding import accumulation_slack, certified_gap, gap_slack
+from certgp.guarantees.rounding import accumulation_slack, certified_gap, gap_slack, log_weights_size
 from certgp.guarantees.row_losses import RowLosses, log_determinant_bound, reverse_divergence_bound
 from certgp.guarantees.scalars import log_excess
 
@@ -43,15 +43,16 @@ def certify_dominated(
     ``map_rounding`` is what the feature map says of its own arithmetic (``FeatureMap.rounding``).
     """
     stats, n = unit_stats.scaled(signal_variance), unit_stats.n
-    slack = gap_slack(n, signal_variance, map_rounding)
-    gap = certified_gap(stats, signal_variance, map_rounding)
+    slack = gap_slack(n, stats.kernel_trace, map_rounding)
+    gap = certified_gap(stats, map_rounding)
     lost, theorem = log_determinant_bound(gap, noise_variance, n), "E4 (concave ELBO)"
     if losses is not None and losses.log_determinant < lost:
         lost, theorem = losses.log_determinant, "E3 (ELBO row by row)"
     lower = log_evidence_lower_bound(stats, lost, noise_variance)
     upper = log_evidence_upper_bound(stats, gap, noise_variance)
     # the quadratic form, the log determinant and the gap each err by rounding relative to their own size
-    rounding = accumulation_slack(n, abs(lower) + abs(upper) + (stats.yty + n * signal_variance) / noise_variance)
+    size = abs(lower) + abs(upper) + (stats.yty + stats.kernel_trace) / noise_variance
+    rounding = accumulation_slack(n, size + log_weights_size(stats, signal_variance))
     return Certificate(
         kl=Interval(0.0, sharpened_trace_bound(gap, noise_variance)),
         reverse_kl=Interval(0.0, reverse_bound(gap, noise_variance, n, losses)),

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from certgp.data import Chunk
 from certgp.gp.conjugate_gradients import (
     AT_ROUNDING,
     DEFAULT_MAX_PRODUCTS,
@@ -48,24 +49,25 @@ _NEAR_ROWS_PRODUCTS = 30  # that gradients preconditioned by near rows typically
 
 class ExactSystem:
     """(K + s2 I) a = y on the rows of a reference, S_M = Psi Psi' + s2 I <= K + s2 I, which bounds what a leaves and
-    may precondition the way to it.
+    may precondition the way to it. Where rows have weights, K, y and Psi are Q K Q, Q y and Q Psi.
     """
 
-    def __init__(self, reference: Reference, inputs: Tensor, y: Tensor) -> None:
+    def __init__(self, reference: Reference, rows: Chunk) -> None:
         problem = reference.problem
         self.noise = problem.noise_variance
         self.signal_variance = problem.signal_variance
         self.kernel: Kernel = problem.kernel.with_signal_variance(self.signal_variance)
         self.reference = reference
-        self.y = y
         with torch.no_grad():
-            self.inputs: Tensor = problem.model.kernel_inputs(inputs)
-        self.matrix = KernelMatrix(self.kernel, self.inputs)
-        self.system = KernelSystem(self.matrix, self.noise, y)
+            self.inputs: Tensor = problem.model.kernel_inputs(rows.X)
+        self.matrix = KernelMatrix(self.kernel, self.inputs, rows.weight)
+        self.system = KernelSystem(self.matrix, self.noise, rows.y)
+        self.y = self.system.y
+        self._weight = rows.weight
         stats = reference.statistics.scaled(self.signal_variance)
         self._pointwise = PointwiseBounds(stats, self.signal_variance, self.noise, reference.map_rounding)
-        fits = 8 * inputs.shape[0] * reference.features.rank <= _KEPT_BYTES
-        self._features = self._reference_features(self.inputs) if fits else None
+        fits = 8 * len(rows.y) * reference.features.rank <= _KEPT_BYTES
+        self._features = self._own_features(slice(None)) if fits else None
 
     def estimate(self, tol: float) -> CostEstimate:
         """Products and seconds to bring the error of every mean below ``tol`` (standardised units): those of the
@@ -79,10 +81,11 @@ class ExactSystem:
         sample of rows, scaled by N / n0; conjugate gradients need about 1/2 sqrt(condition) ln(2 start / tol) steps.
         """
         n = self.y.shape[0]
-        part = self.inputs[torch.linspace(0, n - 1, min(n, _SPECTRUM_ROWS)).long()]
+        some = torch.linspace(0, n - 1, min(n, _SPECTRUM_ROWS)).long()
+        part, Psi = self.inputs[some], self._own_features(some)
         with torch.no_grad():
-            Psi = self._reference_features(part)
-            E = self.kernel(part, part) - Psi @ Psi.mT
+            root = torch.ones(len(some), dtype=torch.float64) if self.matrix.root is None else self.matrix.root[some]
+            E = root[:, None] * self.kernel(part, part) * root - Psi @ Psi.mT
         largest = max(float(torch.linalg.eigvalsh(E)[-1]), 0.0) * n / part.shape[0]
         start = math.sqrt(self.signal_variance * max(float(self.y @ self.y), 1e-300) / self.noise)
         steps = 0.5 * math.sqrt(1.0 + largest / self.noise) * math.log(max(2.0 * start / tol, math.e))
@@ -116,7 +119,7 @@ class ExactSystem:
     ) -> ExactSolution:
         """Preconditioned by the local model of the rows, certified by |r| (V7)."""
         goal = 2.0 * tol / math.sqrt(self.signal_variance)
-        near = VecchiaPreconditioner(self.kernel, self.inputs, self.noise)
+        near = VecchiaPreconditioner(self.kernel, self.inputs, self.noise, weight=self._weight)
         return solve(self.system, near, LengthBound(self.noise), goal, max_products, progress, start)
 
     @torch.no_grad()
@@ -189,7 +192,12 @@ class ExactSystem:
     def _feature_blocks(self) -> Iterable[tuple[slice, Tensor]]:
         for start in range(0, self.inputs.shape[0], _BLOCK):
             rows = slice(start, start + _BLOCK)
-            yield rows, self._reference_features(self.inputs[rows]) if self._features is None else self._features[rows]
+            yield rows, self._own_features(rows) if self._features is None else self._features[rows]
+
+    def _own_features(self, rows: slice | Tensor) -> Tensor:
+        """Q Psi of some of the rows."""
+        Psi = self._reference_features(self.inputs[rows])
+        return Psi if self.matrix.root is None else self.matrix.root[rows, None] * Psi
 
     def _reference_features(self, transformed: Tensor) -> Tensor:
         with torch.no_grad():
@@ -199,7 +207,9 @@ class ExactSystem:
     def _reference_rounding(self, weights: Tensor) -> float:
         """Bound on sqrt(d'(K + s2 I)^-1 d) <= |d| / s for the rounding error d of y - S_M a."""
         n = len(self.y)
-        largest = self.signal_variance * float(weights.abs().sum()) + float(self.y.abs().max())
+        root = torch.ones(n, dtype=torch.float64) if self.matrix.root is None else self.matrix.root
+        sizes = float(root.max()) * float(root @ weights.abs())
+        largest = self.signal_variance * sizes + float(self.y.abs().max())
         additions = min(n, _BLOCK) + n // _BLOCK + 1 + self.reference.features.rank
         return math.sqrt(n / self.noise) * accumulation_slack(additions, largest)
 

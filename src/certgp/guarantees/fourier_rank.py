@@ -204,7 +204,7 @@ def _data_dependent(
         parts = [reference(X[i : i + _CHUNK]) for i in range(0, n, _CHUNK)]
     gram = torch.stack([part.mT @ part for part in parts]).sum(0)
     values = torch.linalg.eigvalsh(gram).clamp_min(0.0)
-    gap = max(n - float(gram.diagonal().sum()), 0.0) + gap_slack(n, 1.0, reference.rounding())
+    gap = max(n - float(gram.diagonal().sum()), 0.0) + gap_slack(n, float(n), reference.rounding())
     mass = float((values / (values + ratio)).sum()) + gap / ratio
     mass = min(mass, n / ratio)
     plain = _rank(n, "data", mass, min(mass, float(n)), _spectral_error(eps), rho)

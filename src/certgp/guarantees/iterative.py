@@ -30,8 +30,10 @@ def certify_iterative(process: IterativeProcess, standardiser: Standardiser, X: 
     process.matrix.column_rounding()  # refuses families whose rounding is not known
     n, unit, s2 = process.n_rows, standardiser.y_scale, process.noise_variance
     highest = process.log_determinant + _log_determinant_rounding(process)
-    lowest = n * math.log(s2)  # every conditional variance is at least s2
-    low, high = quadratic_interval(process.solution, process.y, s2)
+    noise = process.local.row_noise
+    lowest = float(np.log(noise).sum()) - n**2 * UNIT_ROUNDOFF * float(np.abs(np.log(noise)).max())
+    system = KernelSystem(process.matrix, s2, process.y)
+    low, high = quadratic_interval(process.solution, system.y, s2)
     constant = n * (math.log(2.0 * math.pi) + 2.0 * math.log(unit))
     certificate = Certificate(
         kl=Interval(0.0, 0.5 * max(highest - lowest, 0.0)),
@@ -128,7 +130,8 @@ def bound_predictions(process: IterativeProcess, X: Tensor) -> PredictionBounds:
     of_means = [system.mean_rounding(solution.weights, each) for each in largest.tolist()]
     rounding = torch.tensor(of_means, dtype=torch.float64)
     most, near = prior.clamp_min(system.largest), process.local.nearest(new)
-    found = condition(kernel, new, process.local.inputs, process.y, near, s2, with_weights=True).weights
+    noise = process.local.row_noise
+    found = condition(kernel, new, process.local.inputs, process.y, near, noise, with_weights=True).weights
     assert found is not None
     variances = []
     for i, present in enumerate(near >= 0):
@@ -145,20 +148,21 @@ def _bound_variance(
     r"""The exact latent variance at one row from both sides, through any weights c of some rows, at their places:
 
     v = [k** - 2 k*'c + c'S c] - r'S^-1 r,   r = k* - S c,   0 <= r'S^-1 r <= |r|^2 / s2;
-    ``largest`` is at least every covariance that occurs.
+    ``largest`` is at least every covariance that occurs. Where rows have weights, r is Q r, and S is at least s2 Q^-2.
     """
     inputs, s2, kernel = process.local.inputs, process.noise_variance, process.kernel
-    chosen = inputs[places]
+    weights = process.rows.weights()
+    chosen, root, most = inputs[places], weights[places].sqrt(), math.sqrt(float(weights.max()))
     few, columns = torch.cat([point, chosen]), torch.cat([torch.ones(1, dtype=torch.float64), -c])
     r = process.matrix.combine(few, columns)
-    r[places] -= s2 * c
+    r[places] -= s2 * c / root
     # k** - 2 k*'c + c'S c = k** - c'k* - c'r on the near rows
-    bracket = prior - float(c @ kernel(chosen, point)[:, 0]) - float(c @ r[places])
+    bracket = prior - float(c @ kernel(chosen, point)[:, 0]) - float((c / root) @ r[places])
     sums = (len(few) + 8) * UNIT_ROUNDOFF
     each = largest * float(columns.abs() @ (process.matrix.column_rounding(few) + sums))  # the rounding of each r_i
-    each += 4.0 * UNIT_ROUNDOFF * s2 * float(c.abs().max()) if len(chosen) else 0.0
+    each += 4.0 * UNIT_ROUNDOFF * s2 * float((c / root.square()).abs().max()) if len(chosen) else 0.0
     slack = float(columns.abs().sum()) * (4.0 * each + largest * kernel.rounding(point)) + 8.0 * UNIT_ROUNDOFF * prior
-    left = (float(r.norm()) * (1.0 + 1e-12) + math.sqrt(len(r)) * each) ** 2 / s2
+    left = (float(r.norm()) * (1.0 + 1e-12) + most * math.sqrt(len(r)) * each) ** 2 / s2
     return max(bracket - left - slack, 0.0), min(bracket + slack, prior * (1.0 + 4.0 * UNIT_ROUNDOFF))
 
 
@@ -169,7 +173,8 @@ def _log_determinant_rounding(process: IterativeProcess) -> float:
     with |u|^2 <= d / s2 then moves by at most |E| / s2 of itself.
     """
     m = max(process.local.neighbours, process.local.train_neighbours) + 1
-    largest = float(process.kernel.diagonal(process.local.inputs).max()) + process.noise_variance
+    noise = process.local.row_noise
+    largest = float(process.kernel.diagonal(process.local.inputs).max()) + float(noise.max())
     entries = process.matrix.entries_rounding() + 4.0 * (m + 2) * UNIT_ROUNDOFF
-    share = m * largest * entries / process.noise_variance
+    share = m * largest * entries / float(noise.min())
     return 2.0 * process.n_rows * share + process.n_rows**2 * UNIT_ROUNDOFF * (1.0 + abs(math.log(largest)))

@@ -59,6 +59,12 @@ class LocalProblem:
     def of(process: LocalProcess) -> LocalProblem:
         """The factors of a process; refuses kernels whose diagonal varies."""
         kernel, inputs, s2 = process.kernel, process.inputs.double(), process.noise_variance
+        if process.rows.weight is not None:
+            raise NotCertifiableError(
+                "the bounds on local GPs (V1 to V9) are proven for one noise variance, and these rows have weights; "
+                "certify(X, tol=..., exact_solve=True) bounds single predictions all the same, and low-rank models "
+                "(SparseGP, MercerGP) certify weighted rows"
+            )
         if not kernel.constant_diagonal:
             raise NotCertifiableError(
                 f"the prior variance of {kernel!r} varies from row to row, and the bounds (of rounding, above all) are "

@@ -38,7 +38,7 @@ def divergence_above_by_map(
         return math.inf
     factor = cholesky(stats.A + noise * eye_like(stats.A), "A + s2 I (raise noise_variance)")
     log_det = float(log_det_from_cholesky(factor)) + (n - rank) * math.log(noise)
-    slack = divergence_rounding(n, rank, signal_variance, noise) + n * UNIT_ROUNDOFF * abs(log_det)
+    slack = divergence_rounding(n, rank, n * signal_variance, noise) + n * UNIT_ROUNDOFF * abs(log_det)
     return 0.5 * (local.log_determinant().upper - log_det) + slack
 
 

@@ -31,8 +31,9 @@ class PointwiseBounds:
         v(x) <= v_exact(x) <= v(x) + ( sqrt(e) + |c| sqrt(tau) )^2,              c = Phi C^-1 phi(x)
 
     with tau = Tr(K - Phi Phi'), e = sf2 - |phi(x)|^2. Everything but phi(x) comes from r x r matrices. In any case the
-    exact variance is at most sf2. Weights that were computed are not C^-1 b: with d a bound on |w - C^-1 b|_C, the mean
-    is off by at most sqrt(phi'C^-1 phi) d and |a| by at most d / s2.
+    exact variance is at most sf2. Where rows have weights, y, Phi and K are Q y, Q Phi and Q K Q, Q the diagonal matrix
+    of their roots. Weights w that were computed are not C^-1 b: with d a bound on |w - C^-1 b|_C, the mean is off by at
+    most sqrt(phi'C^-1 phi) d and |a| by at most d / s2.
     """
 
     def __init__(
@@ -41,8 +42,8 @@ class PointwiseBounds:
         self.posterior = LowRankPosterior.condition(stats, noise_variance)
         self._statistics = stats
         self._signal_variance, self._noise_variance = signal_variance, noise_variance
-        self._tau = certified_gap(stats, signal_variance, map_rounding)
-        self.excess = stats.n * signal_variance * map_rounding  # of Phi Phi' over K, by rounding, at most
+        self._tau = certified_gap(stats, map_rounding)
+        self.excess = stats.kernel_trace * map_rounding  # of Phi Phi' over K, by rounding, at most
         self._lost_rounding = accumulation_slack(1, signal_variance) + signal_variance * map_rounding
         self.relative = solution_rounding(stats, noise_variance)  # of quadratic forms in C^-1
         w = self.posterior.weights

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from certgp.data import RowSource
+from certgp.data import Chunk, RowSource
 from certgp.engines.local import default_chunk_rows
 from certgp.errors import NotCertifiableError
 from certgp.features import FeatureMap
@@ -58,7 +58,7 @@ def bound_through_reference(subject: Subject, X: Rows, reference: Reference) -> 
     """Bounds through a reference; by its dual weights on exact kernel values where N x n of them are few enough."""
     if len(X) * reference.joint.n > _MOST_KERNEL_VALUES:
         return bound_through_map(subject, X, reference.features, reference.statistics, reference.map_rounding)
-    system = ExactSystem(reference, *read_all(reference.problem.source))
+    system = ExactSystem(reference, read_all(reference.problem.source))
     return system.bounds(system.reference_solution(), subject.tensor(X))
 
 
@@ -69,7 +69,7 @@ def solve_exactly(
     is a function for it (None where the user declined); what to do where they are not known to the tolerance; and the
     theorem that bounds them.
     """
-    system = ExactSystem(reference, *read_all(reference.problem.source))
+    system = ExactSystem(reference, read_all(reference.problem.source))
     tol /= subject.unit
     estimate = system.estimate(tol)
     if confirm is None:
@@ -159,7 +159,6 @@ def worst_error(subject: Subject, bounds: PredictionBounds) -> float:
     return float(bounds.mean_error.max()) * subject.unit
 
 
-def read_all(source: RowSource) -> tuple[Tensor, Tensor]:
-    """All rows at once, (N, D) and (N,), in float64."""
-    chunks = list(source.chunks(source.n_rows))
-    return torch.cat([chunk.X for chunk in chunks]).double(), torch.cat([chunk.y for chunk in chunks]).double()
+def read_all(source: RowSource) -> Chunk:
+    """All rows at once, in float64."""
+    return Chunk.join(list(source.chunks(source.n_rows))).to(torch.float64)

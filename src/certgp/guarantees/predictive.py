@@ -19,7 +19,7 @@ def expected_predictive_kl(reference: Reference, X_new: Tensor) -> ExpectedPredi
     r"""E_{y ~ P} KL(P(y* | y) || Q(y* | y)) = KL_total - KL_train, each known as in ``certify_through``.
 
     KL_total speaks of training and new rows together; their statistics are a sum. The paper keeps KL_total alone, which
-    is larger by KL_train.  [theory 7.1]
+    is larger by KL_train. New rows have weight one.  [theory 7.1]
     """
     problem, m = reference.problem, reference.features.rank
     sf2, s2 = problem.signal_variance, problem.noise_variance
@@ -29,9 +29,9 @@ def expected_predictive_kl(reference: Reference, X_new: Tensor) -> ExpectedPredi
         features = joint_features(problem.model, reference.features, rows)
         total = total + Statistics.of(features, torch.zeros(len(rows), dtype=torch.float64))
         losses = losses + RowLosses.of(features[:, :m], sf2, s2, reference.map_rounding)
-    gap = certified_gap(total.leading(m).scaled(sf2), sf2, reference.map_rounding)
+    gap = certified_gap(total.leading(m).scaled(sf2), reference.map_rounding)
     centre = kl_from_gram(total.scaled(sf2).A, m, s2) - reference.kl_to_model()
-    rounding = 2.0 * divergence_rounding(total.n, total.rank, sf2, s2)
+    rounding = 2.0 * divergence_rounding(total.n, total.rank, sf2 * total.kernel_trace, s2)
     below = 0.5 * losses.log_determinant + 0.5 * reference.trace_gap / s2 + rounding
     above = 0.5 * gap / s2 + 0.5 * reference.losses.log_determinant + rounding
     return ExpectedPredictiveKL(Interval(max(0.0, centre - below), max(0.0, centre + above)), X_new.shape[0])

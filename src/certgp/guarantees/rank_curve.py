@@ -88,12 +88,13 @@ def nested_rank_curve(
     half = solve_lower(L, stats.b)
     log_det = 2.0 * L.diagonal().log().cumsum(0) + (n - ranks) * math.log(s2)
     evidence = -0.5 * ((stats.yty - half.square().cumsum(0)) / s2 + log_det + n * math.log(2.0 * math.pi))
+    evidence += 0.5 * stats.log_weights
     nlpd = None if validation is None else _nested_nlpd(L, half, signal_variance, s2, validation)
     curve = RankCurve(np.arange(1, stats.rank + 1), evidence.numpy(), None, None, n, nlpd)
     if map_rounding is None:
         return curve
-    gap = (n * signal_variance - stats.A.diagonal().cumsum(0)).clamp_min(0.0)
-    gap += gap_slack(n, signal_variance, map_rounding)
+    gap = (stats.kernel_trace - stats.A.diagonal().cumsum(0)).clamp_min(0.0)
+    gap += gap_slack(n, stats.kernel_trace, map_rounding)
     bounds = np.array([sharpened_trace_bound(float(g), s2) for g in gap])
     return replace(curve, elbo=(evidence - gap / (2.0 * s2)).numpy(), kl_bound=bounds)
 

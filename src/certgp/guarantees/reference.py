@@ -36,6 +36,7 @@ class Problem:
     noise_variance: float
     source: RowSource
     engine: Engine
+    mean_weight: float = 1.0  # of the rows
 
     @property
     def kernel(self) -> Kernel:
@@ -105,7 +106,7 @@ class Reference:
     def trace_gap(self) -> float:
         """Tr(K - Psi Psi') over the rows, with its rounding slack."""
         sf2 = self.problem.signal_variance
-        return certified_gap(self.statistics.scaled(sf2), sf2, self.map_rounding)
+        return certified_gap(self.statistics.scaled(sf2), self.map_rounding)
 
 
 def check_certifiable(model: LowRankModel) -> None:
@@ -133,9 +134,11 @@ def read_reference(problem: Problem, features: FeatureMap) -> Reference:
 
     def task(chunk: Chunk) -> _Read:
         joint = joint_features(model, features, chunk.X)
-        losses = RowLosses.of(joint[:, :m], *variances, rounding)
-        own = None if model_rounding is None else RowLosses.of(joint[:, m:], *variances, model_rounding)
-        return _Read(Statistics.of(joint, chunk.y), losses, own)
+        weight, own = chunk.weight, None
+        losses = RowLosses.of(joint[:, :m], *variances, rounding, weight)
+        if model_rounding is not None:
+            own = RowLosses.of(joint[:, m:], *variances, model_rounding, weight)
+        return _Read(Statistics.of(joint, chunk.y, weight=weight), losses, own)
 
     read = problem.engine.fold(task, problem.source, m + model.rank)
     return Reference(features, read.joint, problem, rounding, read.losses, read.model_losses)
@@ -186,7 +189,7 @@ def growing_references(
         grown, before = features.rank > before, features.rank
         last = exhausted and insist and (grown or not read)
         # a first look at the sample, generous because it is one; then the gap itself
-        glance = 0.25 * problem.source.n_rows * maps.gap(features)
+        glance = 0.25 * problem.mean_weight * problem.source.n_rows * maps.gap(features)
         if last or (grown and promising(problem.signal_variance * glance)):
             features, gap = complete_map(features, problem.model, problem.source, problem.engine, rank)
             if last or promising(problem.signal_variance * gap):
@@ -206,7 +209,7 @@ def certify_through(reference: Reference, rank: int | None = None) -> Certificat
     problem, n = reference.problem, reference.joint.n
     sf2, s2 = problem.signal_variance, problem.noise_variance
     centre = reference.kl_to_model(rank)
-    rounding = divergence_rounding(n, reference.joint.rank, sf2, s2)
+    rounding = divergence_rounding(n, reference.joint.rank, sf2 * reference.joint.kernel_trace, s2)
     bracket = certify_dominated(reference.statistics, sf2, s2, reference.map_rounding, reference.losses)
     below = 0.5 * bracket.evidence["lost_log_determinant"]
     upper = centre + reference.half_width + rounding
@@ -238,7 +241,7 @@ def _own_bounds(reference: Reference, rank: int | None) -> tuple[float, float]:
     model, sf2, s2 = reference.problem.model, reference.problem.signal_variance, reference.problem.noise_variance
     columns, _ = model.features.leading_columns(rank or model.rank)
     stats, losses = reference.model_statistics.picked(columns), reference.model_losses if rank is None else None
-    gap = certified_gap(stats.scaled(sf2), sf2, model.features.rounding())
+    gap = certified_gap(stats.scaled(sf2), model.features.rounding())
     return sharpened_trace_bound(gap, s2), reverse_bound(gap, s2, stats.n, losses)
 
 

@@ -97,7 +97,7 @@ def complete_map(
     features: FeatureMap, model: LowRankModel, source: RowSource, engine: Engine, rank: int
 ) -> tuple[FeatureMap, float]:
     """The map, built for ``rank``, with inducing points on the rows of the source that it explains least, and a bound
-    (but for jitter) on what is left of all rows, Tr(K - Psi Psi') at unit variance.
+    (but for jitter) on what is left of all rows, Tr(K - Psi Psi') at unit variance, each row times its weight.
 
     At most ``reserved_points(rank)`` of them; of a map of inducing points the last ones make room.
     """
@@ -108,23 +108,26 @@ def complete_map(
     def task(chunk: Chunk) -> _Residuals:
         inputs = model.kernel_inputs(chunk.X.double())
         explained = features(inputs).square()
-        lost = (1.0 - explained[:, : base.rank].sum(1)).clamp_min(0.0)  # leading points have the leading features
-        whole = (1.0 - explained.sum(1)).clamp_min(0.0)
+        weight = chunk.weights()
+        # leading points have the leading features
+        lost = weight * (1.0 - explained[:, : base.rank].sum(1)).clamp_min(0.0)
+        whole = weight * (1.0 - explained.sum(1)).clamp_min(0.0)
         order = torch.argsort(lost, descending=True, stable=True)[:keep]
-        return _Residuals(float(whole.sum()), float(lost.sum()), lost[order], inputs[order], keep)
+        least = float(weight.min())
+        return _Residuals(float(whole.sum()), float(lost.sum()), lost[order], inputs[order], keep, least)
 
     left = engine.fold(task, source, features.rank)
     chosen = residual_points(base, left.rows, points, _WORTH_A_POINT * left.total / source.n_rows)
     if len(chosen) == 0:
         return features, left.whole
-    gained = float((1.0 - base(chosen).square().sum(1)).clamp_min(0.0).sum())
+    gained = left.least_weight * float((1.0 - base(chosen).square().sum(1)).clamp_min(0.0).sum())
     return add_points(features, base.rank, chosen, rank), max(left.total - gained, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class _Residuals:
-    """What a map leaves of some rows, the sum of 1 - |psi|^2: as a whole, and its leading features; and the rows of
-    which these leave most.
+    """What a map leaves of some rows, the sum of weight (1 - |psi|^2): as a whole, and its leading features; and the
+    rows of which these leave most.
     """
 
     whole: float
@@ -132,9 +135,11 @@ class _Residuals:
     worst: Tensor  # (k,), decreasing
     rows: Tensor  # (k, d) inputs of the kernel
     keep: int
+    least_weight: float
 
     def __add__(self, other: _Residuals) -> _Residuals:
         worst, rows = torch.cat([self.worst, other.worst]), torch.cat([self.rows, other.rows])
         order = torch.argsort(worst, descending=True, stable=True)[: self.keep]
         whole, total = self.whole + other.whole, self.total + other.total
-        return _Residuals(whole, total, worst[order], rows[order], self.keep)
+        least = min(self.least_weight, other.least_weight)
+        return _Residuals(whole, total, worst[order], rows[order], self.keep, least)

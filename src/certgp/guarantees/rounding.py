@@ -20,20 +20,20 @@ def accumulation_slack(n: int, size: float) -> float:
     return additions * UNIT_ROUNDOFF * size
 
 
-def gap_slack(n: int, signal_variance: float, map_rounding: float) -> float:
-    """How far rounding may bring Tr(K - Phi Phi') of n rows below its exact value; ``map_rounding`` is the feature
-    map's own part (``FeatureMap.rounding``).
+def gap_slack(n: int, kernel_trace: float, map_rounding: float) -> float:
+    """How far rounding may bring Tr(K - Phi Phi') of n rows below its exact value, Tr K being N sf2, or sf2 times the
+    sum of the weights; ``map_rounding`` is the feature map's own part (``FeatureMap.rounding``).
     """
-    return accumulation_slack(n, n * signal_variance) + n * signal_variance * map_rounding
+    return accumulation_slack(n, kernel_trace) + kernel_trace * map_rounding
 
 
-def certified_gap(stats: Statistics, signal_variance: float, map_rounding: float) -> float:
-    """An upper bound on tau = Tr(K - Phi Phi') = N sf2 - Tr A, for a map dominated by the kernel; rounding included.
+def certified_gap(stats: Statistics, map_rounding: float) -> float:
+    """An upper bound on tau = Tr(K - Phi Phi') = Tr K - Tr A, for a map dominated by the kernel; rounding included.
 
     Features that exceed the kernel by more than rounding explains are no basis for a bound.
     """
     found = trace_gap(stats)
-    slack = gap_slack(stats.n, signal_variance, map_rounding)
+    slack = gap_slack(stats.n, stats.kernel_trace, map_rounding)
     if not found >= -slack:
         raise NotCertifiableError(
             f"the features of {stats.n} rows exceed the kernel by {-found:.2g} in all, rounding explains {slack:.2g}: "
@@ -75,10 +75,20 @@ def weights_error(stats: Statistics, posterior: LowRankPosterior) -> float:
     return found + lost / math.sqrt(s2)
 
 
-def divergence_rounding(n: int, rank: int, signal_variance: float, noise_variance: float) -> float:
+def log_weights_size(stats: Statistics, signal_variance: float) -> float:
+    """A bound on sum_i |ln weight_i|, so that the rounding of sum_i ln weight_i is known; the kernel's diagonal is sf2.
+
+    |x| = 2 max(x, 0) - x, and max(ln w, 0) <= w.
+    """
+    if stats.log_weights == 0.0:
+        return 0.0
+    return 2.0 * stats.kernel_trace / signal_variance - stats.log_weights
+
+
+def divergence_rounding(n: int, rank: int, kernel_trace: float, noise_variance: float) -> float:
     """Rounding of a divergence from Gram matrices of n rows and ``rank`` features in all.
 
     Log determinants and traces of C^-1 G move by Tr(C^-1 E) <= sqrt(r) |E|_F / s2, |E|_F at most the rounding of the
     trace.
     """
-    return math.sqrt(rank) * accumulation_slack(n, n * (1.0 + signal_variance / noise_variance))
+    return math.sqrt(rank) * accumulation_slack(n, n + kernel_trace / noise_variance)

@@ -19,8 +19,8 @@ _OUTWARDS = 1.0 + 1e-14  # the functions themselves round
 
 @dataclass(frozen=True)
 class RowLosses:
-    """Sums over rows of concave functions of x_i = d_i / s2, d_i = k(x_i, x_i) - |phi(x_i)|^2 from above; ``+`` merges
-    disjoint rows.
+    """Sums over rows of concave functions of x_i = d_i / s2, d_i = k(x_i, x_i) - |phi(x_i)|^2 from above, times the
+    row's weight; ``+`` merges disjoint rows.
     """
 
     log_sum: float  # sum ln(1 + x_i)
@@ -31,10 +31,20 @@ class RowLosses:
         return RowLosses(self.log_sum + other.log_sum, self.reverse_sum + other.reverse_sum, self.n + other.n)
 
     @staticmethod
-    def of(features: Tensor, signal_variance: float, noise_variance: float, map_rounding: float) -> RowLosses:
-        """Of some rows with unit-variance features (n, r); ``map_rounding`` is the map's own (``rounding``)."""
+    def of(
+        features: Tensor,
+        signal_variance: float,
+        noise_variance: float,
+        map_rounding: float,
+        weight: Tensor | None = None,
+    ) -> RowLosses:
+        """Of some rows with unit-variance features (n, r) and weights (n,) where they are not all one; ``map_rounding``
+        is the map's own (``rounding``).
+        """
         lost = (1.0 - features.square().sum(1)).clamp_min(0.0) + accumulation_slack(features.shape[1], 1.0)
         x = (lost + map_rounding).numpy() * (signal_variance / noise_variance)
+        if weight is not None:
+            x = x * weight.numpy()
         return RowLosses(float(np.log1p(x).sum()), float(reverse_excess(x).sum()), len(x))
 
     @property

@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from certgp.data import Chunk
 from certgp.errors import InvalidInputError
+from certgp.gp.kernel_products import KernelMatrix
 from certgp.guarantees.certificate import Certificate, Interval
-from certgp.guarantees.kernel_products import kernel_product
 from certgp.guarantees.reference import Reference
 
 _EVENTS = 5  # inequalities that must all hold: two norms from above, one from below, one trace from both sides
@@ -22,7 +23,7 @@ DEFAULT_PROBES = 64
 def tighten(
     certificate: Certificate,
     reference: Reference,
-    inputs: Tensor,
+    rows: Chunk,
     delta: float,
     probes: int,
     rng: np.random.Generator,
@@ -36,20 +37,22 @@ def tighten(
 
     Tr(A - B), |A - B|_F and |B|_F are estimated with the same standard normal probes g: means of g'(A - B)g,
     |(A - B)g|^2 and |Bg|^2, from one streamed product of K with 2 x ``probes`` vectors. See ``_trace_interval``. Where
-    this narrows neither end, the certificate is returned as it was, certain.
+    this narrows neither end, the certificate is returned as it was, certain. Where rows have weights, K, Psi and the
+    model's features are Q K Q, Q Psi and Q Phi.
     """
     x = math.log(_EVENTS / delta)
     if probes <= 4.0 * x:
         raise InvalidInputError(f"probes must exceed {4.0 * x:.0f} for a confidence of {1.0 - delta:g}, found {probes}")
     problem = reference.problem
     sf2, s2, root = problem.signal_variance, problem.noise_variance, math.sqrt(problem.signal_variance)
-    seen = problem.model.kernel_inputs(inputs)
-    Psi, Phi = root * reference.features(seen), root * problem.model(inputs)
+    seen = problem.model.kernel_inputs(rows.X)
+    own = root if rows.weight is None else root * rows.weight.sqrt()[:, None]
+    Psi, Phi = own * reference.features(seen), own * problem.model(rows.X)
     half_model, half_reference = _InverseRoot(Phi, s2), _InverseRoot(Psi, s2)
-    G = torch.from_numpy(rng.standard_normal((inputs.shape[0], probes)))
+    G = torch.from_numpy(rng.standard_normal((len(rows.y), probes)))
     V = torch.cat([half_model(G), half_reference(G)], dim=1)
-    kernel = problem.kernel.with_signal_variance(sf2)
-    EV = kernel_product(kernel, seen, V) - Psi @ (Psi.mT @ V)
+    matrix = KernelMatrix(problem.kernel.with_signal_variance(sf2), seen, rows.weight)
+    EV = matrix.multiply(V) - Psi @ (Psi.mT @ V)
     AG, BG = half_model(EV[:, :probes]), half_reference(EV[:, probes:])
     difference = AG - BG
     trace = _trace_interval(float((G * difference).sum()) / probes, _frobenius(difference, x)[1], probes, x)

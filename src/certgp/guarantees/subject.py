@@ -40,7 +40,8 @@ class Subject:
     def problem(self, source: RowSource) -> Problem:
         """The process on its rows."""
         process = self.process
-        return Problem(process.model, process.signal_variance, process.noise_variance, source, self.engine)
+        mean_weight = process.statistics.kernel_trace / process.n_rows  # where the kernel's diagonal is one
+        return Problem(process.model, process.signal_variance, process.noise_variance, source, self.engine, mean_weight)
 
     def in_user_units(self, certificate: Certificate) -> Certificate:
         """The statement about the training rows in the units of y, which says where the exact GP's kernel acts."""

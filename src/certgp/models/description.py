@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from certgp.data import Standardiser
+from certgp.data import Chunk, Standardiser
 from certgp.errors import ModelFileError
 from certgp.features.base import FEATURE_MAPS, build_features
 from certgp.gp import (
@@ -20,10 +20,13 @@ from certgp.gp import (
     LowRankModel,
     LowRankProcess,
     MixtureProcess,
+    NoiseGain,
+    NoiseModel,
     Statistics,
 )
 from certgp.gp.conjugate_gradients import ExactSolution
 from certgp.gp.full_scale import WhitenedStatistics
+from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate
 from certgp.guarantees.subject import name_kernel_inputs
 from certgp.kernels import kernel_from_description
@@ -97,9 +100,18 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
         described = [describe_process(member) for member in process.members]
         named = {f"{i}.{name}": tensor for i, (part, _) in enumerate(described) for name, tensor in part.items()}
         return named, {"kind": "mixture", "members": [own for _, own in described]}
+    tensors, values = _describe_single(process, values)
+    if process.noise_model is not None:
+        noise, values["noise_model"] = process.noise_model.describe()
+        tensors |= {f"noise.{name}": tensor for name, tensor in noise.items()}
+    if process.noise_gain is not None:
+        values["noise_gain"] = asdict(process.noise_gain)
+    return tensors, values
+
+
+def _describe_single(process: GaussianProcess, values: Values) -> tuple[Tensors, Values]:
     if isinstance(process, ExactProcess):
-        tensors = {"rows.X": process.X, "rows.y": process.y}
-        return tensors, values | {"kind": "exact", "kernel": process.kernel.describe()}
+        return _describe_rows(process.rows), values | {"kind": "exact", "kernel": process.kernel.describe()}
     if isinstance(process, LocalProcess):
         return _describe_local(process, values)
     if isinstance(process, IterativeProcess):
@@ -119,16 +131,22 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
         "yty": stats.yty,
         "n": stats.n,
         "kernel_trace": stats.kernel_trace,
+        "log_weights": stats.log_weights,
         "transform": describe_transform(model.transform),
         "features": model.features.describe(),
     }
+
+
+def _describe_rows(rows: Chunk) -> Tensors:
+    tensors = {"rows.X": rows.X, "rows.y": rows.y}
+    return tensors if rows.weight is None else tensors | {"rows.weight": rows.weight}
 
 
 def _describe_local(process: LocalProcess, values: Values) -> tuple[Tensors, Values]:
     transform = process.transform
     check_registered(type(transform), TRANSFORMS)
     tensors = {f"transform.{name}": tensor for name, tensor in transform.state_dict().items()}
-    tensors |= {"rows.X": process.X, "rows.y": process.y}
+    tensors |= _describe_rows(process.rows)
     return tensors, values | {
         "kind": "local",
         "kernel": process.kernel.describe(),
@@ -150,6 +168,7 @@ def _build_local(tensors: Tensors, values: Values, network: nn.Module | None) ->
         values["neighbours"],
         values["train_neighbours"],
         values["log_evidence"],
+        tensors.get("rows.weight"),
     )
 
 
@@ -205,14 +224,24 @@ def build_process(tensors: Tensors, values: Values, network: nn.Module | None) -
         return MixtureProcess([build_process(part, described, network) for part, described in pairs])
     process = _build_single(tensors, values, network)
     process.noise_scale = values["noise_scale"]
+    if "noise_model" in values:  # not in files written before 0.2 was released
+        process.noise_model = _build_noise(_select_part(tensors, "noise."), values["noise_model"])
+    if "noise_gain" in values:
+        process.noise_gain = NoiseGain(**values["noise_gain"])
     return process
+
+
+def _build_noise(tensors: Tensors, values: Values) -> NoiseModel | StudentNoise:
+    if values.get("kind") == "student":
+        return StudentNoise(values["degrees_of_freedom"], values["scale"])
+    return NoiseModel.build(tensors, values)
 
 
 def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
     signal, noise = values["signal_variance"], values["noise_variance"]
     if values["kind"] == "exact":
         kernel = kernel_from_description(values["kernel"])
-        return ExactProcess(kernel, tensors["rows.X"], tensors["rows.y"], noise)
+        return ExactProcess(kernel, tensors["rows.X"], tensors["rows.y"], noise, tensors.get("rows.weight"))
     if values["kind"] == "local":
         return _build_local(tensors, values, network)
     if values["kind"] == "full_scale":
@@ -222,7 +251,7 @@ def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -
     transform = build_transform(values["transform"], _select_part(tensors, "model.transform."), network)
     features = build_features(values["features"], _select_part(tensors, "model.features."))
     A, b = tensors["statistics.A"], tensors["statistics.b"]
-    stats = Statistics(A, b, values["yty"], values["n"], values["kernel_trace"])
+    stats = Statistics(A, b, values["yty"], values["n"], values["kernel_trace"], values.get("log_weights", 0.0))
     model = LowRankModel(transform, features).eval().requires_grad_(False)
     return LowRankProcess(model, stats, signal, noise, values["variance"])
 

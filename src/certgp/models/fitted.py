@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from certgp.data import Rows, RowSource, Standardiser
+from certgp.data import ReweightedSource, Rows, RowSource, Standardiser
 from certgp.engines import Engine, fold_feature_statistics
 from certgp.engines.local import default_chunk_rows
 from certgp.gp import (
@@ -22,10 +22,12 @@ from certgp.gp import (
     IterativeProcess,
     LocalProcess,
     LowRankProcess,
+    Mixture,
     MixtureProcess,
-    mixture_moments,
+    Noise,
 )
 from certgp.gp.process import check_dense
+from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate
 from certgp.kernels import Kernel
 
@@ -100,19 +102,31 @@ class FittedModel:
                 means[i, part], variances[i, part] = mean.numpy(), variance.numpy()
         return self.standardiser.mean_to_user(means), self.standardiser.variance_to_user(variances)
 
-    def member_noise(self) -> Array:
-        """Variance of a new observation around f, per member (m, 1), in the user's units."""
-        noise = np.array([[member.predictive_noise] for member in self.process.members])
-        return self.standardiser.variance_to_user(noise)
+    def latent(self, rows: Rows) -> Mixture:
+        """The distribution of f at each row, in the user's units."""
+        means, variances = self.member_moments(rows)
+        return Mixture(means, variances, np.full(len(means), 1.0 / len(means)))
+
+    def observations(self, rows: Rows) -> Mixture:
+        """The distribution of a new observation at each row, in the user's units, chunk by chunk."""
+        members, parts = self.process.members, []
+        for X, _ in rows.chunks(default_chunk_rows(self.process.rank)):
+            found = [_components(*member.observations(self.tensor(X))) for member in members]
+            means, variances = (np.concatenate([each[i] for each in found]) for i in (0, 1))
+            parts.append((means, variances))
+            shares = np.concatenate([each[2] for each in found]) / len(members)
+        means, variances = (np.concatenate([part[i] for part in parts], 1) for i in (0, 1))
+        return Mixture(self.standardiser.mean_to_user(means), self.standardiser.variance_to_user(variances), shares)
 
     def mean_and_covariance(self, rows: Rows, include_noise: bool) -> tuple[Array, Array]:
         """Mean (n,) and joint covariance (n, n) in the user's units."""
         check_dense(rows.n_rows, "Ask for return_std=True or predict fewer rows at a time.")
-        covariance = self.process.covariance(self.tensor(rows.take(slice(None))[0]))
+        inputs = self.tensor(rows.take(slice(None))[0])
+        covariance = self.process.covariance(inputs)
         covariance = 0.5 * (covariance + covariance.mT)  # products may differ from their transpose
         if include_noise:
-            covariance.diagonal().add_(self.process.predictive_noise)
-        mean, _ = mixture_moments(*self.member_moments(rows))
+            covariance.diagonal().add_(self.process.observation_variance(inputs))
+        mean, _ = self.latent(rows).moments()
         return mean, self.standardiser.variance_to_user(covariance.numpy())
 
     def sample(self, rows: Rows, count: int, generator: torch.Generator, include_noise: bool) -> Array:
@@ -127,7 +141,9 @@ class FittedModel:
         return None if found is None else found.detach().numpy() / self.standardiser.x_scale[:, None]
 
     def extended(self, more: RowSource, lower: Array, upper: Array, engine: Engine) -> FittedModel:
-        """Conditioned on further standardised rows; what was proven of those before is void."""
+        """Conditioned on further standardised rows; what was proven of those before is void. With Student-t noise each
+        row is weighed by what the model says of it before.
+        """
         return replace(
             self,
             process=_extend(self.process, more, engine),
@@ -138,12 +154,29 @@ class FittedModel:
         )
 
 
+def _weigh(process: GaussianProcess, noise: StudentNoise, more: RowSource) -> RowSource:
+    """The rows with the weights that Student-t noise gives them."""
+    factors = []
+    for chunk in more.chunks(default_chunk_rows(process.rank)):
+        mean, variance = process.moments(chunk.X)
+        factors.append(noise.weigh(chunk.y.double() - mean, variance, chunk.weights()))
+    return ReweightedSource(more, torch.cat(factors))
+
+
+def _components(mean: Tensor, variance: Tensor, noise: Noise) -> tuple[Array, Array, Array]:
+    """Means and variances (k, n) of the components of an observation, and their shares (k,)."""
+    variances = variance + noise.variances
+    return mean.expand(variances.shape).numpy(), variances.numpy(), noise.shares.numpy()
+
+
 def _extend(process: GaussianProcess, more: RowSource, engine: Engine) -> GaussianProcess:
     if isinstance(process, MixtureProcess):
         return MixtureProcess([_extend(member, more, engine) for member in process.members])
+    if isinstance(process.noise_model, StudentNoise):
+        more = _weigh(process, process.noise_model, more)
     if isinstance(process, ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess):
         rows = more.take(slice(None))
-        return process.updated(rows.X, rows.y)
+        return process.updated(rows.X, rows.y, rows.weight)
     if isinstance(process, LowRankProcess):
         return process.updated(fold_feature_statistics(process.model, more, engine))
     raise TypeError(f"a {type(process).__name__} cannot be extended")

@@ -15,5 +15,5 @@ def log_determinant_bound(
     most t because S2 >= s2 I, and the logarithm is concave, so it is largest where all e_i are equal.
     """
     n = unit_stats.n
-    gap = certified_gap(unit_stats.scaled(signal_variance), signal_variance, map_rounding)
+    gap = certified_gap(unit_stats.scaled(signal_variance), map_rounding)
     return n * math.log1p(gap / (n * noise_variance)) * (1.0 + 1e-14)  # outwards: the function itself rounds

@@ -122,7 +122,8 @@ class ExactObjective(Objective):
         return self.module.kernel(self.rows.X, self.rows.X)
 
     def _profile(self, R: Tensor) -> ExactProfile:
-        return profile_exact_evidence(R, self.rows.y, float(self.module.log_noise_ratio.detach().exp()))
+        ratio = float(self.module.log_noise_ratio.detach().exp())
+        return profile_exact_evidence(R, self.rows.y, ratio, self.rows.weight)
 
     @torch.no_grad()
     def solution(self) -> tuple[Kernel, float]:

@@ -31,7 +31,14 @@ class _GradientSum:
         return _GradientSum(tuple(a + b for a, b in zip(self.tensors, other.tensors, strict=True)))
 
 
-_Evaluated = tuple[Tensor, Tensor | None, Tensor]  # raw features and the kernel's diagonal, with their graph; targets
+@dataclass(frozen=True, eq=False)
+class _Evaluated:
+    """Raw features and the kernel's diagonal of some rows, with their graph, and the rows' targets and weights."""
+
+    basis: Tensor
+    diagonal: Tensor | None
+    y: Tensor
+    weight: Tensor | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,10 +139,11 @@ class TwoFolds:
         features = self.model.features
 
         def task(chunk: Chunk) -> _KeptFeatures:
-            basis, diagonal, y = evaluated = self._evaluate_chunk(chunk)
+            found = self._evaluate_chunk(chunk)
             with torch.no_grad():
-                folded = features.mix(basis.detach()) if self._mix_rows else basis.detach()
-            return _KeptFeatures(Statistics.of(folded, y, diagonal), (evaluated,))
+                folded = features.mix(found.basis.detach()) if self._mix_rows else found.basis.detach()
+                statistics = Statistics.of(folded, found.y, found.diagonal, found.weight)
+            return _KeptFeatures(statistics, (found,))
 
         kept = self.engine.fold(task, self.source, self.model.width)
         return kept if self._mix_rows else _KeptFeatures(self._mix(kept.statistics), kept.chunks)
@@ -146,7 +154,7 @@ class TwoFolds:
 
     def _evaluate_chunk(self, chunk: Chunk) -> _Evaluated:
         with torch.enable_grad():
-            return self.model.basis(chunk.X), self.model.diagonal(chunk.X), chunk.y
+            return _Evaluated(self.model.basis(chunk.X), self.model.diagonal(chunk.X), chunk.y, chunk.weight)
 
     def _pull_back(
         self, by_gram: Tensor, by_projection: Tensor, by_trace: float, kept: tuple[_Evaluated, ...]
@@ -154,11 +162,12 @@ class TwoFolds:
         """Fold 2: sum over chunks of (d basis / d parameters)' (2 Phi G_A + y G_b'), and of the diagonal's share."""
         parameters = self.parameters.tensors
 
-        def pull(evaluated: _Evaluated) -> _GradientSum:
-            basis, diagonal, y = evaluated
-            outputs, cotangents = [basis], [feature_cotangent(basis.detach(), y, by_gram, by_projection)]
+        def pull(found: _Evaluated) -> _GradientSum:
+            basis, diagonal, weight = found.basis, found.diagonal, found.weight
+            outputs, cotangents = [basis], [feature_cotangent(basis.detach(), found.y, by_gram, by_projection, weight)]
             if diagonal is not None and diagonal.requires_grad:
-                outputs, cotangents = [basis, diagonal], [*cotangents, torch.full_like(diagonal, by_trace)]
+                share = torch.full_like(diagonal, by_trace) if weight is None else by_trace * weight.to(diagonal.dtype)
+                outputs, cotangents = [basis, diagonal], [*cotangents, share]
             grads = torch.autograd.grad(outputs, parameters, cotangents, allow_unused=True)
             pairs = zip(grads, parameters, strict=True)
             return _GradientSum(tuple(torch.zeros_like(p) if g is None else g for g, p in pairs))

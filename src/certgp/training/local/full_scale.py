@@ -13,6 +13,7 @@ from certgp.data import Chunk
 from certgp.features import nystrom_features
 from certgp.gp import EvidenceGradient, Statistics, evidence_gradient, feature_cotangent
 from certgp.gp.conditionals import (
+    Block,
     Indices,
     coordinates,
     correlation_blocks,
@@ -102,7 +103,8 @@ class FullScaleObjective(Objective):
 
     def _whiten(self, points: Tensor, phi: Tensor, ratio: float) -> WhitenedRows:
         data = self._data
-        return whiten(self.metric.kernel.detached(), points, phi, data.rows.y, data.targets, data.neighbours, ratio)
+        kernel, noise = self.metric.kernel.detached(), data.noise(ratio)
+        return whiten(kernel, points, phi, data.rows.y, data.targets, data.neighbours, noise)
 
     def _statistics(self, white: WhitenedRows) -> Statistics:
         """Those of N rows like these."""
@@ -138,37 +140,43 @@ class FullScaleObjective(Objective):
         )
         V = sparse_weights(data.neighbours, white.weights, n)
         by_phi = torch.from_numpy(a.T @ psi.numpy() - V.T @ Q.numpy()).index_add_(0, own, Q)
-        return [*shape, phi], [*by_shape, by_phi], by_ratio * self.metric.ratio
+        return [*shape, phi], [*by_shape, by_phi], by_ratio
 
     def _differentiate(
         self, points: Tensor, phi: Tensor, sides: Array, by_d: Tensor, by_side: Tensor
     ) -> tuple[list[Tensor], list[Tensor], Array, float]:
-        """What the covariances depend on, the gradient in it, C_N^-1 s (B, m), and the gradient in the ratio."""
-        kernel, data, ratio = self.metric.kernel, self._data, self.metric.ratio
+        """What the covariances depend on, the gradient in it, C_N^-1 s (B, m), and the gradient in the log of the
+        ratio.
+        """
+        kernel, data = self.metric.kernel, self._data
+        noise = data.noise(self.metric.ratio)
         if is_radial(kernel):
             Z = coordinates(kernel, points)
             by_Z, solved, by_ratio = radial_residual_gradient(
-                kernel, Z.detach(), phi, data.targets, data.neighbours, ratio, sides, by_d.numpy(), by_side.numpy()
+                kernel, Z.detach(), phi, data.targets, data.neighbours, noise, sides, by_d.numpy(), by_side.numpy()
             )
             return [Z], [by_Z], solved, by_ratio
         blocks, by_blocks, solved, by_ratio = [], [], np.zeros(sides.shape), 0.0
         for part in (slice(i, i + _BLOCK_ROWS) for i in range(0, len(sides), _BLOCK_ROWS)):
-            K, left, counts = self._blocks(kernel, points, phi, part)
+            K, left, block = self._blocks(kernel, points, phi, noise, part)
             by_K, solved[part] = residual_gradient(
-                kernel, left, counts, ratio, sides[part], by_d[part].numpy(), by_side[part].numpy()
+                kernel, left, block.counts, block.noise, sides[part], by_d[part].numpy(), by_side[part].numpy()
             )
             blocks.append(K)
             by_blocks.append(by_K)
-            by_ratio += float(by_K.diagonal(dim1=1, dim2=2).sum())
+            by_ratio += float(np.einsum("bii,bi->", by_K.numpy(), block.noise))
         return blocks, by_blocks, solved, by_ratio
 
-    def _blocks(self, kernel: Kernel, points: Tensor, phi: Tensor, part: slice) -> tuple[Tensor, Tensor, Indices]:
-        """Correlations of some rows and their neighbours, what features leave of them, numbers of neighbours."""
+    def _blocks(
+        self, kernel: Kernel, points: Tensor, phi: Tensor, noise: Array, part: slice
+    ) -> tuple[Tensor, Tensor, Block]:
+        """Correlations of some rows and their neighbours, what features leave of them, and the rows themselves."""
         data, own = self._data, torch.from_numpy(self._data.targets[part])
-        block = gather(points[own], points, data.rows.y, data.neighbours[part])
+        own_noise = noise[data.targets[part]]
+        block = gather(points[own], points, data.rows.y, data.neighbours[part], noise=noise, own_noise=own_noise)
         K = correlation_blocks(kernel, block.points)
         beside = gather(phi[own], phi, data.rows.y, data.neighbours[part]).points
-        return K, K.detach() - beside @ beside.mT, block.counts
+        return K, K.detach() - beside @ beside.mT, block
 
 
 def _neighbour_forms(phi: Tensor, index: Tensor, by_psi: Tensor) -> Tensor:

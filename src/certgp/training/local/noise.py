@@ -20,8 +20,9 @@ _GRID = 13
 def profiled_loss(metric: Metric, data: TargetRows, ratio: float) -> tuple[float, float]:
     """Mean loss at the noise ratio g and the best signal variance, sf2 = mean e^2 / (v + g), and that variance."""
     points, own, y = metric(data.rows.X), torch.from_numpy(data.targets), data.rows.y
-    found = condition(metric.kernel, points[own], points, y, data.neighbours, ratio)
-    d = found.variance + ratio
+    noise = data.noise(ratio)
+    found = condition(metric.kernel, points[own], points, y, data.neighbours, noise)
+    d = found.variance + noise[data.targets]
     signal = max(float(np.mean(np.square(y[own].numpy() - found.mean) / d)), float(np.finfo(np.float64).tiny))
     return 0.5 * float(np.mean(np.log(d))) + 0.5 * (math.log(2.0 * math.pi * signal) + 1.0), signal
 

@@ -39,6 +39,10 @@ class TargetRows:
     targets: Indices  # (B,)
     neighbours: Indices  # (B, m)
 
+    def noise(self, ratio: float) -> Array:
+        """Noise of all rows in units of the signal variance: the ratio over the weight."""
+        return np.asarray(self.rows.noise(ratio)) * np.ones(len(self.rows.y))
+
     def part(self, some: slice) -> TargetRows:
         """Some of the targets, with the rows that they need."""
         return compact(self.rows, self.targets[some], self.neighbours[some])
@@ -60,15 +64,16 @@ def compact(rows: Chunk, targets: Indices, near: Indices) -> TargetRows:
     used = used[missing:]
     place = place - missing
     some = torch.from_numpy(used)
-    return TargetRows(Chunk(rows.X[some], rows.y[some]), place[near.size :], place[: near.size].reshape(near.shape))
+    return TargetRows(rows.pick(some), place[near.size :], place[: near.size].reshape(near.shape))
 
 
 @torch.no_grad()
 def row_losses(metric: Metric, data: TargetRows) -> Array:
     """-log N(y_i | mean_i, d_i) (B,) of each row given its neighbours."""
     points, own = metric(data.rows.X), torch.from_numpy(data.targets)
-    found = condition(metric.kernel, points[own], points, data.rows.y, data.neighbours, metric.ratio)
-    variance = metric.signal * (found.variance + metric.ratio)
+    noise = data.noise(metric.ratio)
+    found = condition(metric.kernel, points[own], points, data.rows.y, data.neighbours, noise)
+    variance = metric.signal * (found.variance + noise[data.targets])
     return -gaussian_log_density(data.rows.y[own].numpy(), found.mean, variance)
 
 
@@ -140,13 +145,15 @@ class LocalObjective(Objective):
     def _differentiate_radial(self, kernel: Kernel, points: Tensor) -> tuple[Loss, dict[str, Tensor]]:
         data, metric = self._data, self.metric
         Z = coordinates(kernel, points)
-        fixed, y = Z.detach().contiguous(), data.rows.y
-        loss, by_Z = radial_loss(kernel, fixed, y, data.targets, data.neighbours, metric.signal, metric.ratio)
+        fixed, y, weight = Z.detach().contiguous(), data.rows.y, data.rows.weight
+        loss, by_Z = radial_loss(kernel, fixed, y, data.targets, data.neighbours, metric.signal, metric.ratio, weight)
         return loss, self._vector.pull_back([Z], [by_Z])
 
     def _differentiate_block(self, kernel: Kernel, points: Tensor, part: slice) -> tuple[Loss, dict[str, Tensor]]:
         data, own = self._data, torch.from_numpy(self._data.targets[part])
-        block = gather(points[own], points, data.rows.y, data.neighbours[part], data.rows.y[own])
+        noise, y = data.noise(1.0), data.rows.y
+        own_noise = noise[data.targets[part]]
+        block = gather(points[own], points, y, data.neighbours[part], y[own], noise, own_noise)
         K = correlation_blocks(kernel, block.points)
         loss, by_K = general_loss(K, block, self.metric.signal, self.metric.ratio, kernel)
         return loss, self._vector.pull_back([K], [by_K])

@@ -21,10 +21,9 @@ _BLOCK_ROWS = 65_536  # the network itself takes smaller ones
 
 @torch.no_grad()
 def raw_outputs(network: Network, source: RowSource) -> Chunk:
-    """h(x) (N, d) of all rows before standardisation, with their targets (N,); the network is left in eval mode."""
+    """h(x) (N, d) of all rows before standardisation, with targets and weights; the network is left in eval mode."""
     network.eval()
-    parts = [(network.raw(chunk.X), chunk.y) for chunk in source.chunks(_BLOCK_ROWS)]
-    return Chunk(torch.cat([z for z, _ in parts]), torch.cat([y for _, y in parts]))
+    return Chunk.join([chunk.with_inputs(network.raw(chunk.X)) for chunk in source.chunks(_BLOCK_ROWS)])
 
 
 def head_model(features: FeatureMap) -> LowRankModel:
@@ -37,7 +36,7 @@ def fit_head(features: FeatureMap, embedded: Chunk, objective: str, max_iter: in
 
     ``max_iter=0`` finds the variances alone.
     """
-    rows = ChunkSource(Chunk(embedded.X.double(), embedded.y.double()))
+    rows = ChunkSource(embedded.to(torch.float64))
     target = LowRankObjective(head_model(features), rows, LocalEngine(), objective)
     if max_iter > 0:
         minimise(target, max_iter=max_iter, rank=features.rank)

@@ -13,7 +13,7 @@ stale statistics mean a posterior q that lags behind, not a wrong objective.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,13 +26,22 @@ from certgp.engines import LocalEngine
 from certgp.engines.folds import fold_feature_statistics
 from certgp.errors import InvalidInputError
 from certgp.features import FeatureMap
-from certgp.gp import LowRankModel, LowRankProcess, Statistics, evidence_gradient, feature_cotangent, noise_scale
+from certgp.gp import (
+    GaussianProcess,
+    LowRankModel,
+    LowRankProcess,
+    Statistics,
+    evidence_gradient,
+    feature_cotangent,
+    noise_scale,
+)
 from certgp.gp.calibration import gaussian_nlpd
 from certgp.gp.evidence import EvidenceGradient
 from certgp.gp.profile import NOISE_RATIO_BOUNDS
 from certgp.training.mini_batch.descent import Descent, Running
 from certgp.training.mini_batch.embedding import fit_head, head_model, raw_outputs
 from certgp.training.mini_batch.steps import MinibatchTask, TrainedModule
+from certgp.training.noise import Unseen
 from certgp.transforms import Network
 
 _START_ITERATIONS = 12
@@ -142,7 +151,7 @@ class EvidenceTask(MinibatchTask):
         spread = np.linspace(0, self.n_rows - 1, min(self.n_rows, _START_ROWS)).astype(np.int64)
         some = ChunkSource(self.rows.take(spread))
         raw = raw_outputs(self.module.network, some)
-        embedded = Chunk(self.module.network.measure(raw.X), raw.y)
+        embedded = raw.with_inputs(self.module.network.measure(raw.X))
         best = fit_head(self.module.features, embedded, self.objective, _START_ITERATIONS)
         self.module.choose_indices()
         self.module.set_variances(best.signal_variance, best.noise_variance)
@@ -160,16 +169,17 @@ class EvidenceTask(MinibatchTask):
             return None
         module.choose_indices()
         raw = raw_outputs(module.network, self.rows)
-        embedded = Chunk(module.network.measure(raw.X).double(), raw.y.double())
+        embedded = raw.with_inputs(module.network.measure(raw.X)).to(torch.float64)
         process = condition_head(module.features, embedded, *module.variances, self.variance)
         held_out = raw_outputs(module.network, self.validation)
-        return calibrated_nlpd(process, Chunk(module.network.standardise(held_out.X).double(), held_out.y.double()))[0]
+        standardised = module.network.standardise(held_out.X)
+        return calibrated_nlpd(process, held_out.with_inputs(standardised).to(torch.float64))[0]
 
     def refresh(self, chunks: Sequence[NDArray[np.int64]]) -> None:
         self._chunks = [np.sort(chunk) for chunk in chunks]
         self.module.choose_indices()
         raw = raw_outputs(self.module.network, self.rows)
-        self._embedded = ChunkSource(Chunk(self.module.network.measure(raw.X), raw.y))
+        self._embedded = ChunkSource(raw.with_inputs(self.module.network.measure(raw.X)))
         self._statistics = None
 
     @torch.no_grad()
@@ -177,17 +187,17 @@ class EvidenceTask(MinibatchTask):
         """Of all rows, as the steps since the last refresh have left them."""
         if self._statistics is None:
             embedded = map(self._embedded.take, self._chunks)
-            parts = [_statistics(self.module.features.basis(chunk.X), chunk.y) for chunk in embedded]
+            parts = [_statistics(self.module.features.basis(chunk.X), chunk) for chunk in embedded]
             self._statistics = RunningStatistics(parts, self.descent.follows)
         return self._statistics
 
     def step(self, index: int) -> float:
         chunk = self.rows.take(self._chunks[index])
         phi = self.module.model.basis(chunk.X)
-        own = _statistics(phi.detach(), chunk.y)
+        own = _statistics(phi.detach(), chunk)
         stats = self.statistics().replace(index, own)
         g = evidence_gradient(stats, *self.module.variances, self.objective)
-        _pull_back(phi, chunk.y, g, own.n)  # the chunk stands for n / n_chunk chunks like it
+        _pull_back(phi, chunk, g, own.n)  # the chunk stands for n / n_chunk chunks like it
         self._pull_variances(g)
         if not self.descent.moves_head:
             for parameter in self.head_parameters():
@@ -198,7 +208,7 @@ class EvidenceTask(MinibatchTask):
         stats = self.statistics().total
         g = evidence_gradient(stats, *self.module.variances, self.objective)
         for chunk in map(self._embedded.take, self._chunks):
-            _pull_back(self.module.features.basis(chunk.X), chunk.y, g, stats.n)
+            _pull_back(self.module.features.basis(chunk.X), chunk, g, stats.n)
         self._pull_variances(g)
         self._statistics = None  # those of the head as it will be
 
@@ -207,13 +217,16 @@ class EvidenceTask(MinibatchTask):
         self.module.log_noise_variance.grad = _scalar(g.by_log_noise / self.n_rows)
 
 
-def _pull_back(phi: Tensor, y: Tensor, g: EvidenceGradient, count: int) -> None:
+def _pull_back(phi: Tensor, rows: Chunk, g: EvidenceGradient, count: int) -> None:
     """Add < dL/dPhi, dPhi > / count of some rows' features (n, r) to the gradients of all they depend on."""
-    torch.autograd.backward(phi, feature_cotangent(phi.detach(), y, g.by_gram, g.by_projection) / count)
+    cotangent = feature_cotangent(phi.detach(), rows.y, g.by_gram, g.by_projection, rows.weight)
+    torch.autograd.backward(phi, cotangent / count)
 
 
-def _statistics(phi: Tensor, y: Tensor) -> Statistics:
-    return Statistics.of(phi.double(), y)  # sums of float32 products would drown the small eigenvalues of A
+def _statistics(phi: Tensor, rows: Chunk) -> Statistics:
+    return Statistics.of(
+        phi.double(), rows.y, weight=rows.weight
+    )  # sums of float32 products would drown the small eigenvalues of A
 
 
 def _scalar(value: float) -> Tensor:
@@ -232,7 +245,7 @@ def condition_head(
 def calibrated_nlpd(process: LowRankProcess, held_out: Chunk) -> tuple[float, float]:
     """NLPD on held-out embedded rows at the noise scale that suits them best, and that scale."""
     mean, variance = (moment.numpy() for moment in process.moments(held_out.X))
-    y, noise = held_out.y.numpy(), process.noise_variance
+    y, noise = held_out.y.numpy(), np.asarray(held_out.noise(process.noise_variance))
     scale = noise_scale(y, mean, variance, noise)
     return gaussian_nlpd(y, mean, variance + scale * noise), scale
 
@@ -247,32 +260,39 @@ def finish(
     variance: str,
     calibrate: bool,
     polish: bool = True,
+    learn_noise: Callable[[GaussianProcess, Unseen], None] | None = None,
 ) -> LowRankProcess:
     """The trained model as a process: head polished on the rows it learned from, noise calibrated on those it did not,
-    and conditioned on all of them. ``polish=False`` leaves the head as the steps have.
+    and conditioned on all of them. ``polish=False`` leaves the head as the steps have; ``learn_noise`` sees the process
+    and what it said of the held-out rows before it was given them.
 
     Held-out rows chose the epoch, so they look better than new rows will: they may raise the noise, not lower it.
     """
     network, features = module.network, module.features
     raw = raw_outputs(network, source)
     picked = torch.from_numpy(train)
-    learned = Chunk(network.measure(raw.X[picked]).double(), raw.y[picked].double())
+    learned = raw.pick(picked)
+    learned = learned.with_inputs(network.measure(learned.X)).to(torch.float64)
     if polish:
         spread = torch.from_numpy(np.linspace(0, len(train) - 1, min(len(train), _POLISH_ROWS)).astype(np.int64))
-        fit_head(features, Chunk(learned.X[spread], learned.y[spread]), objective, _POLISH_ITERATIONS)
+        fit_head(features, learned.pick(spread), objective, _POLISH_ITERATIONS)
     module.choose_indices()
     variances = module.variances
     if polish:
         best = fit_head(features, learned, objective, 0)
         variances = best.signal_variance, best.noise_variance
-    everything = Chunk(network.standardise(raw.X).double(), raw.y.double())
-    scale = 1.0
-    if calibrate and len(held_out):
-        rest = torch.from_numpy(held_out)
-        process = condition_head(features, learned, *variances, variance)
-        scale = max(1.0, calibrated_nlpd(process, Chunk(everything.X[rest], everything.y[rest]))[1])
+    everything = raw.with_inputs(network.standardise(raw.X)).to(torch.float64)
     head = condition_head(features, everything, *variances, variance)
     model = module.model.requires_grad_(False)
     fitted = LowRankProcess(model, head.statistics, *variances, variance)
-    fitted.noise_scale = scale
+    if not len(held_out):
+        return fitted
+    rest = torch.from_numpy(held_out)
+    aside = everything.pick(rest)
+    before = condition_head(features, learned, *variances, variance)
+    if calibrate:
+        fitted.noise_scale = max(1.0, calibrated_nlpd(before, aside)[1])
+    if learn_noise is not None:
+        known = before.noise_inputs(aside.X)
+        learn_noise(fitted, Unseen(replace(known, X=source.take(held_out).X.double()), aside.y, aside.weight))
     return fitted

@@ -34,7 +34,7 @@ class Regression(TrainedModule):
 
 
 class SquaredErrorTask(MinibatchTask):
-    """Minimise half the mean squared error; the score is the mean squared error of held-out rows."""
+    """Minimise half the mean squared error, each row times its weight; the score is that of held-out rows, twice."""
 
     module: Regression
 
@@ -57,7 +57,8 @@ class SquaredErrorTask(MinibatchTask):
 
     def step(self, index: int) -> float:
         chunk = self.rows.take(self._chunks[index])
-        loss = 0.5 * (self.module(chunk.X) - chunk.y).square().mean()
+        errors = (self.module(chunk.X) - chunk.y).square()
+        loss = 0.5 * (errors if chunk.weight is None else chunk.weight.to(errors.dtype) * errors).mean()
         loss.backward()
         return float(loss.detach())
 
@@ -71,5 +72,6 @@ class SquaredErrorTask(MinibatchTask):
     def validate(self, module: TrainedModule) -> float | None:
         if self.validation is None:
             return None
-        errors = [(module(c.X) - c.y).double().square().sum() for c in self.validation.chunks(_BLOCK_ROWS)]
+        chunks = self.validation.chunks(_BLOCK_ROWS)
+        errors = [(c.weights() * (module(c.X) - c.y).double().square()).sum() for c in chunks]
         return float(torch.stack(errors).sum()) / self.validation.n_rows

@@ -29,6 +29,7 @@ from certgp.training.mini_batch.embedding import raw_outputs
 from certgp.training.mini_batch.evidence import EvidenceTask, JointModel, finish
 from certgp.training.mini_batch.squared_error import Regression, SquaredErrorTask
 from certgp.training.mini_batch.steps import MinibatchSettings, train_minibatches
+from certgp.training.noise import add_noise_model, learn_noise, refuse_input_noise
 from certgp.training.progress import ProgressBar
 from certgp.training.recipes.settings import AUTOMATIC, DTYPES, Settings, Start
 from certgp.training.recipes.staged import Plan, condition, run_plan
@@ -78,6 +79,8 @@ class DeepRecipe:
         one_number("shrinkage", self.shrinkage, "be at least 0 and finite", lambda x: 0.0 <= x < np.inf)
         one_number("validation_fraction", self.validation_fraction, "lie in [0, 1)", lambda x: 0.0 <= x < 1.0)
         self.widths(1)
+        if settings.wants_input_noise and settings.optimize and (self.as_in_paper or self.validation_fraction == 0.0):
+            refuse_input_noise("training='paper' and validation_fraction=0 hold none back")
         if settings.rank == AUTOMATIC and self.members > 1:
             raise InvalidInputError(
                 f"rank='auto' needs members=1, found members={self.members}: it chooses the rank by a certificate, "
@@ -172,15 +175,20 @@ class MemberFit:
         """Head polished, noise calibrated, conditioned on all rows."""
         if not self.learns:
             return self._keep_as_given(module)
-        settings, calibrate = self.settings, self.recipe.calibrate
+        settings, (train, held_out) = self.settings, self.split
+        if settings.wants_input_noise and not len(held_out):
+            refuse_input_noise("this fit held none back (see validation_fraction)")
+        learn = partial(learn_noise, rng=self._generators()[3], always=settings.wants_input_noise)
         return finish(
             module,
             self.source,
-            *self.split,
+            train,
+            held_out,
             objective=settings.objective,
             variance=settings.variance,
-            calibrate=calibrate,
+            calibrate=self.recipe.calibrate,
             polish=not self.recipe.as_in_paper,
+            learn_noise=learn if settings.tries_input_noise else None,
         )
 
     def with_head(self, module: JointModel, rank: int) -> JointModel:
@@ -210,17 +218,17 @@ class MemberFit:
         if checkpoint is not None:
             checkpoint.remove()
 
-    def _generators(self) -> tuple[np.random.Generator, np.random.Generator, np.random.Generator]:
-        """Of the split, of the weights and of the features, each from its beginning."""
-        split, model = np.random.default_rng(self.seed).spawn(2)
+    def _generators(self) -> tuple[np.random.Generator, ...]:
+        """Of the split, of the weights, of the features and of the noise, each from its beginning."""
+        split, model, noise = np.random.default_rng(self.seed).spawn(3)
         weights, features = model.spawn(2)
-        return split, weights, features
+        return split, weights, features, noise
 
     def _start(self) -> Start:
         return self.settings.start(_START_LENGTH_SCALE, self.recipe.embedding)
 
     def _plan(self, source: RowSource, rank: int) -> Plan:
-        start, (_, weights_rng, feature_rng) = self._start(), self._generators()
+        start, (_, weights_rng, feature_rng, _) = self._start(), self._generators()
         network = Network(self._build_module(source.n_columns, weights_rng), self.recipe.embedding)
         model = LowRankModel(network.double(), self.recipe.build_head(start, rank, feature_rng)).eval()
         prepare = partial(_standardise_anew, JointModel(model, 1.0, 1.0), source)
@@ -317,7 +325,11 @@ class MemberFit:
         """The network and the hyper-parameters as they start, conditioned on all rows."""
         module.network.measure(raw_outputs(module.network, self.source).X)
         stats = fold_feature_statistics(module.model, self.source, self.settings.engine)
-        return LowRankProcess(module.model.requires_grad_(False), stats, *module.variances, self.settings.variance)
+        model, settings = module.model.requires_grad_(False), self.settings
+        process = LowRankProcess(model, stats, *module.variances, settings.variance)
+        if settings.wants_input_noise:  # nothing was learned, so that no row has been seen
+            add_noise_model(process, self.source, self._generators()[3], always=True)
+        return process
 
     def _checkpoint(self) -> Checkpoint | None:
         if self.settings.checkpoint is None:

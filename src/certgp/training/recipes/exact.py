@@ -57,7 +57,7 @@ class ExactTrainer(Trainer):
         rows = source.take(slice(None))
         if not self.settings.optimize or target_is_constant(source):
             start = self._start(rows)
-            process = ExactProcess(start.kernel, rows.X, rows.y, start.noise_variance)
+            process = ExactProcess(start.kernel, rows.X, rows.y, start.noise_variance, rows.weight)
             return Fit(process, OptimisationResult.none())
         fit = self.train(rows)
         if not fit.outcome.converged and not fit.outcome.stopped:
@@ -76,13 +76,13 @@ class ExactTrainer(Trainer):
         settings = self.settings
         outcome = minimise(objective, max_iter=settings.max_iter, rank=len(rows.y), callbacks=settings.observers)
         kernel, noise = objective.solution()
-        return Fit(ExactProcess(kernel, rows.X, rows.y, noise), outcome)
+        return Fit(ExactProcess(kernel, rows.X, rows.y, noise, rows.weight), outcome)
 
     def _scan(self, objective: ExactObjective, rows: Chunk, start: Start) -> None:
         """Find starting length-scales, on some of the rows where there are many."""
         order = self.settings.new_generator().permutation(len(rows.y))
         pick = torch.from_numpy(np.sort(order[:_SCAN_ROWS]))
-        some = _objective(Chunk(rows.X[pick], rows.y[pick]), start)
+        some = _objective(rows.pick(pick), start)
         choose_exact_starting_scale(some)
         objective.parameters.set(some.parameters.get())
 

@@ -62,7 +62,7 @@ def _judge(
     likelihood of neighbourhoods prefers: rows near each other, so that they lie as densely as all rows do.
     """
     started = time.perf_counter()
-    rows = Chunk(local.X, local.y)
+    rows = local.rows
     subset = train_subset(_some(rows, rng.permutation(local.n_rows)[:_SUBSET_ROWS])).process
     seconds = time.perf_counter() - started
     index = Neighbours(rows.X.numpy())
@@ -80,17 +80,18 @@ def _judge(
         subset.noise_variance,
         local.neighbours,
         local.train_neighbours,
+        weight=rows.weight,
     )
     return other, trials
 
 
 def _some(rows: Chunk, picked: NDArray[np.int64]) -> Chunk:
     at = torch.from_numpy(np.sort(picked))
-    return Chunk(rows.X[at], rows.y[at])
+    return rows.pick(at)
 
 
 @torch.no_grad()
 def _loss(judges: list[Chunk], kernel: Kernel, noise: float) -> float:
     """-log p(y) per row of the exact GP on each neighbourhood."""
-    total = sum(exact_log_evidence(kernel(rows.X, rows.X), rows.y, noise) for rows in judges)
+    total = sum(exact_log_evidence(kernel(rows.X, rows.X), rows.y, rows.noise(noise)) for rows in judges)
     return -total / sum(len(rows.y) for rows in judges)

@@ -112,7 +112,7 @@ class LocalTrainer(Trainer):
         rng = self.settings.new_generator()
         order = rng.permutation(source.n_rows)
         read, starts = source.take(slice(None)), self._starts(source.n_columns)
-        rows = Chunk(read.X.double(), read.y.double())
+        rows = read.to(torch.float64)
         if not self.settings.optimize or target_is_constant(source):
             metric: Metric = _scaled(starts[0], source.n_columns)
             return Fit(self._process(metric, _in_order(rows, order)), OptimisationResult.none())
@@ -142,8 +142,8 @@ class LocalTrainer(Trainer):
     def _process(self, metric: Metric, rows: Chunk, centres: Tensor | None = None) -> LocalProcess | FullScaleProcess:
         """The process of all rows, in random order, with inducing points at the images of the centres."""
         recipe, (transform, kernel) = self._recipe, metric.result()
-        sizes = recipe.neighbours, recipe.train_neighbours
-        local = LocalProcess(transform, kernel, rows.X, rows.y, metric.signal * metric.ratio, *sizes)
+        sizes, noise = (recipe.neighbours, recipe.train_neighbours), metric.signal * metric.ratio
+        local = LocalProcess(transform, kernel, rows.X, rows.y, noise, *sizes, weight=rows.weight)
         if not recipe.rank:
             return local
         points = local.transform(_centres(metric, rows, recipe.rank) if centres is None else centres)
@@ -151,8 +151,7 @@ class LocalTrainer(Trainer):
 
 
 def _in_order(rows: Chunk, order: NDArray[np.int64]) -> Chunk:
-    pick = torch.from_numpy(order)
-    return Chunk(rows.X[pick], rows.y[pick])
+    return rows.pick(torch.from_numpy(order))
 
 
 @torch.no_grad()

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from certgp.checks import check_rank
-from certgp.data import Chunk, RowSource, SubsetSource, target_is_constant
+from certgp.data import RowSource, SubsetSource, target_is_constant
 from certgp.gp import GaussianProcess
 from certgp.training.evaluation_log import EvaluationLog, open_log
 from certgp.training.full_batch.stages import Stage
@@ -183,8 +184,7 @@ class Race(Trainer):
         held_out = np.sort(rng.permutation(source.n_rows)[: max(1, min(_HELD_OUT, source.n_rows // 5))])
         learned = SubsetSource(source, np.setdiff1d(np.arange(source.n_rows), held_out))
         size = int(np.clip(source.n_rows // _SUBSAMPLE_SHARE, min(_LEAST_SUBSAMPLE, learned.n_rows), _MOST_SUBSAMPLE))
-        chunk = source.take(held_out)
-        held = Chunk(chunk.X.double(), chunk.y.double())
+        held = source.take(held_out).to(torch.float64)
         return TrialRows(self.settings.convert_trial_rows(learned.sample(size, rng)), held, many=True), learned
 
 

@@ -15,12 +15,14 @@ from certgp.data import Chunk, ChunkSource, Standardiser
 from certgp.data.summary import DISTINCT_LIMIT
 from certgp.engines import Engine, LocalEngine
 from certgp.errors import InvalidInputError
+from certgp.gp import NOISES
 from certgp.kernels import Kernel, kernel_from_name
 from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.history import Callback, Iteration
 
 AUTOMATIC: Literal["auto"] = "auto"
 OBJECTIVES = ("marginal", "elbo")
+LIKELIHOODS = ("gaussian", "student")
 VARIANCES = ("dtc", "lowrank", "paper")
 DTYPES = {"float64": torch.float64, "float32": torch.float32, "mixed": torch.float64}  # of passes over all rows
 _DEFAULT_NOISE_RATIO = 0.1
@@ -52,6 +54,8 @@ class Settings:
     length_scale: float | Sequence[float] | None = None
     signal_variance: float | None = None
     noise_variance: float | None = None
+    noise: str = "auto"
+    likelihood: str = "gaussian"
     optimize: bool = True
     objective: str = "marginal"
     variance: str = "lowrank"
@@ -66,6 +70,9 @@ class Settings:
         check_choice("objective", self.objective, OBJECTIVES)
         check_choice("variance", self.variance, VARIANCES)
         check_choice("dtype", self.dtype, tuple(DTYPES))
+        check_choice("noise", self.noise, NOISES)
+        check_choice("likelihood", self.likelihood, LIKELIHOODS)
+        self._check_student()
         check_count("max_iter", self.max_iter)
         if self.rank == AUTOMATIC:
             check_positive("tolerance", self.tolerance)
@@ -75,6 +82,19 @@ class Settings:
                     "rank='auto' chooses the rank by a certificate, and float32 features leave rounding errors that no "
                     "certificate covers; use dtype='float64' or give a number as rank"
                 )
+
+    def _check_student(self) -> None:
+        if not self.is_student:
+            return
+        if self.wants_input_noise:
+            raise InvalidInputError(
+                "likelihood='student' has a noise distribution of its own; use noise='auto' or 'constant' with it, or "
+                "likelihood='gaussian'"
+            )
+        if self.checkpoint is not None:
+            raise InvalidInputError(
+                "likelihood='student' fits several times, which a checkpoint cannot tell apart; leave checkpoint out"
+            )
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Settings:
         """With those of an estimator's parameters that recipes share."""
@@ -92,6 +112,21 @@ class Settings:
         if self.checkpoint is None:
             return self
         return replace(self, checkpoint=replace(self.checkpoint, fingerprint=f"{self.checkpoint.fingerprint}:{name}"))
+
+    @property
+    def tries_input_noise(self) -> bool:
+        """Is noise(x) to be learned? With hyper-parameters held as given only where it was asked for."""
+        return self.noise == "input" or (self.noise == AUTOMATIC and self.optimize and not self.is_student)
+
+    @property
+    def is_student(self) -> bool:
+        """Is the noise Student's t, so that rows far from what the others say count less?"""
+        return self.likelihood == "student"
+
+    @property
+    def wants_input_noise(self) -> bool:
+        """Is noise(x) to be kept whether or not it pays?"""
+        return self.noise == "input"
 
     @property
     def lengths_are_given(self) -> bool:
@@ -134,7 +169,7 @@ class Settings:
     def convert_trial_rows(self, rows: Chunk) -> ChunkSource:
         """A subsample in the precision of trials: rounding does not matter where only a basin is sought."""
         dtype = torch.float64 if self.dtype == "float64" else torch.float32
-        return ChunkSource(Chunk(rows.X.to(dtype), rows.y.to(dtype)))
+        return ChunkSource(rows.to(dtype))
 
 
 def check_per_dimension(name: str, value: Any, dimension: int) -> NDArray[np.float64]:

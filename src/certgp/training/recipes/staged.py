@@ -157,7 +157,7 @@ class StagedTrainer(Trainer):
         """Negative log predictive density of each held-out row given the subsample, or another source."""
         process = self.condition(plan, rows.learn if source is None else source)
         mean, variance = process.moments(rows.held_out.X)
-        total = variance + process.noise_variance
+        total = variance + rows.held_out.noise(process.noise_variance)
         return -gaussian_log_density(rows.held_out.y.numpy(), mean.numpy(), total.numpy())
 
     def train(
@@ -193,8 +193,8 @@ class StagedTrainer(Trainer):
         sample = source.sample(learned + held_out, rng)
         order = torch.from_numpy(rng.permutation(len(sample.y)))
         here, there = order[:learned].sort().values, order[learned:].sort().values
-        learn = self.settings.convert_trial_rows(Chunk(sample.X[here], sample.y[here]))
-        return TrialRows(learn, Chunk(sample.X[there], sample.y[there]), source.n_rows > 1.5 * size)
+        learn = self.settings.convert_trial_rows(sample.pick(here))
+        return TrialRows(learn, sample.pick(there), source.n_rows > 1.5 * size)
 
 
 def condition(plan: Plan, source: RowSource, settings: Settings, learn: bool = True) -> LowRankProcess:
