@@ -63,6 +63,8 @@ def uncalibrated(model):
 
 def build_model(method: str, members: int, split: int, epochs: int | None):
     model = METHODS[method](split, members)
+    if "noise" in model.get_params():
+        model.set_params(noise="constant")  # as in the paper; benchmarks/noise.py has the other
     return model.set_params(max_iter=epochs) if epochs and "max_iter" in model.get_params() else model
 
 

@@ -237,7 +237,8 @@ def test_members_differ_and_the_first_is_the_single_model(mixture):
 def test_mixture_predicts_the_density_mixture(mixture):
     """Moments, quantiles and NLPD against the members' Gaussians, by the definitions."""
     means, variances = mixture._model.member_moments(as_rows(NEW))
-    variances = variances + mixture._model.member_noise()
+    noise = np.array([[member.predictive_noise] for member in mixture._model.process.members])
+    variances = variances + mixture._model.standardiser.variance_to_user(noise)
     mean, std = mixture.predict(NEW, return_std=True)
     np.testing.assert_allclose(mean, means.mean(0))
     np.testing.assert_allclose(std**2, (variances + means**2).mean(0) - mean**2, rtol=1e-9)

@@ -132,7 +132,7 @@ class ExactProcess(GaussianProcess):
     def noise_inputs(self, X: Tensor) -> NoiseInputs:
         mean, variance = self.moments(X)
         near = self.index.nearest(search_coordinates(self._kernel, X), NEAR)
-        return NoiseInputs(X, mean, variance, nothing(len(X)), near_scatter(self.y, near, mean))
+        return NoiseInputs(X, mean, variance, nothing(len(X)), nothing(len(X)), near_scatter(self.y, near, mean))
 
     @torch.no_grad()
     def leave_one_out(self, rows: Indices) -> NoiseInputs:
@@ -144,7 +144,8 @@ class ExactProcess(GaussianProcess):
         mean = self.y[picked] - self.weights[picked] / precision
         variance = (1.0 / precision - self.rows.pick(picked).noise(self.noise_variance)).clamp_min(0.0)
         near = self.index.nearest(self.index.points[rows], NEAR, own=rows)
-        return NoiseInputs(self.X[picked], mean, variance, nothing(len(rows)), near_scatter(self.y, near, mean))
+        none = nothing(len(rows))
+        return NoiseInputs(self.X[picked], mean, variance, none, none, near_scatter(self.y, near, mean))
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is found again when it is needed."""

@@ -240,7 +240,7 @@ class FullScaleProcess(GaussianProcess):
     def _noise_inputs(self, X: Tensor, near: Indices, psi: Tensor, mean: Tensor, variance: Tensor) -> NoiseInputs:
         mean, variance = mean + self.posterior.mean(psi), variance + self.posterior.variance(psi)
         scatter = near_scatter(self.y, near[:, :NEAR], mean)
-        return NoiseInputs(X.double(), mean, variance, nothing(len(X)), scatter)
+        return NoiseInputs(X.double(), mean, variance, nothing(len(X)), nothing(len(X)), scatter)
 
     def reweighted(self, weight: Tensor | None, noise_variance: float) -> FullScaleProcess:
         """The same rows with other weights (N,) and noise."""

@@ -166,7 +166,7 @@ class LocalProcess(GaussianProcess):
         found = self._condition(new, near)
         mean, variance = torch.from_numpy(found.mean), torch.from_numpy(found.variance)
         scatter = near_scatter(self.y, near[:, :NEAR], mean)
-        return NoiseInputs(X.double(), mean, variance, nothing(len(X)), scatter)
+        return NoiseInputs(X.double(), mean, variance, nothing(len(X)), nothing(len(X)), scatter)
 
     def nearest(self, new: Tensor) -> Indices:
         """The training rows (n, m) that predictions at transformed rows (n, d) are conditioned on."""

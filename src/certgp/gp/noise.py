@@ -23,6 +23,7 @@ NOISES = ("auto", "constant", "input")
 _SCALES = (2, 4, 8, 16, 32, 64)  # numbers of nearest rows over which targets scatter
 NEAR = _SCALES[-1]
 _LARGEST = 4.0  # standard deviations of a column; beyond, psi does not grow
+_NUMBERS = ("y_mean", "y_scale", "level", "scales")
 _FLOOR = 1e-4  # of nbar: variances below are all alike
 
 
@@ -59,6 +60,7 @@ class NoiseInputs:
     X: Tensor  # (n, D)
     mean: Tensor  # of f (n,)
     variance: Tensor  # of f (n,)
+    fitted: Tensor  # (n, 1) the mean again, of rows conditioned on with their own targets; or (n, 0)
     features: Tensor  # (n, r), of unit signal variance; r = 0 where the process has none
     scatter: Tensor  # (n, k) mean squares of near targets around the mean; k = 0 where the process has no rows
 
@@ -89,6 +91,10 @@ def near_scatter(y: Tensor, near: NDArray[np.int64], mean: Tensor) -> Tensor:
 class NoiseBasis:
     r"""psi(x) (p,): clipped inputs and their squares, prediction and its square, log variance, features, log scatter.
 
+    Of training rows the prediction is the fitted one: one that leaves a row's own target out tells of it, since all
+    such predictions together know the sum of all targets. Fitted values of a linear model and its residuals are
+    independent where the noise is Gaussian and constant.
+
     Everything is in units of the rows it was made from, so that one penalty suits all columns.
     """
 
@@ -97,6 +103,7 @@ class NoiseBasis:
     y_mean: float
     y_scale: float
     level: float  # nbar, the best constant noise
+    scales: int  # of the scatter among near rows, that are used
 
     @staticmethod
     def of(rows: NoiseInputs, level: float) -> NoiseBasis:
@@ -105,14 +112,19 @@ class NoiseBasis:
         y_scale = float(rows.mean.std(correction=0))
         ones = torch.ones_like(scale)
         return NoiseBasis(
-            rows.X.mean(0), torch.where(scale > 0.0, scale, ones), float(rows.mean.mean()), y_scale or 1.0, level
+            rows.X.mean(0),
+            torch.where(scale > 0.0, scale, ones),
+            float(rows.mean.mean()),
+            y_scale or 1.0,
+            level,
+            sum(8 * k <= len(rows.X) for k in _SCALES),  # where most rows are near, what is missing tells of the row
         )
 
     def __call__(self, rows: NoiseInputs) -> Tensor:
         """psi of n rows (n, p)."""
         x = _clipped((rows.X - self.x_mean) / self.x_scale) / math.sqrt(rows.X.shape[1])
-        mean = _clipped((rows.mean - self.y_mean) / self.y_scale)[:, None]
-        variance, scatter = (self._log(part) for part in (rows.variance[:, None], rows.scatter))
+        mean = _clipped((rows.fitted - self.y_mean) / self.y_scale)
+        variance, scatter = (self._log(part) for part in (rows.variance[:, None], rows.scatter[:, : self.scales]))
         squares = x.square() * math.sqrt(rows.X.shape[1])
         columns = [x, squares, mean, mean.square() / 3.0, variance, rows.features, scatter, scatter.square() / 10.0]
         return torch.cat(columns, 1)
@@ -153,7 +165,7 @@ class NoiseModel:
         tensors = {"weights": self.weights, "x_mean": self.basis.x_mean, "x_scale": self.basis.x_scale}
         names = ("intercept", "least", "most", "factor", "share", "wide")
         values = {name: getattr(self, name) for name in names}
-        return tensors, values | {name: getattr(self.basis, name) for name in ("y_mean", "y_scale", "level")}
+        return tensors, values | {name: getattr(self.basis, name) for name in _NUMBERS}
 
     @staticmethod
     def build(tensors: dict[str, Tensor], values: dict[str, Any]) -> NoiseModel:
@@ -162,7 +174,7 @@ class NoiseModel:
         basis = NoiseBasis(
             tensors["x_mean"],
             tensors["x_scale"],
-            *(values.pop(name) for name in ("y_mean", "y_scale", "level")),
+            *(values.pop(name) for name in _NUMBERS),
         )
         return NoiseModel(basis=basis, weights=tensors["weights"], **values)
 

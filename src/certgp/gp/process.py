@@ -100,7 +100,8 @@ class GaussianProcess(ABC):
 
     def noise_inputs(self, X: Tensor) -> NoiseInputs:
         """What a noise model looks at, at rows X (n, D); ``moments`` are part of it."""
-        return NoiseInputs(X.double(), *self.moments(X), nothing(len(X)), nothing(len(X)))
+        none = nothing(len(X))
+        return NoiseInputs(X.double(), *self.moments(X), none, none, none)
 
     def observations(self, X: Tensor) -> tuple[Tensor, Tensor, Noise]:
         """Latent moments (n,), (n,) at the rows of X, and the noise of new observations there."""
@@ -208,21 +209,22 @@ class LowRankProcess(GaussianProcess):
         variance of phi_i'w given all rows:  mean_i = y_i - (y_i - phi_i'w) / (1 - h_i),  variance_i = v_i / (1 - h_i).
         """
         phi = self.features(X)
-        variance = self.posterior.variance(phi)
+        fitted, variance = self.posterior.mean(phi), self.posterior.variance(phi)
         leverage = variance / self.noise_variance if weight is None else weight * variance / self.noise_variance
         kept = (1.0 - leverage).clamp_min(_LEAST_KEPT)
-        mean = y.double() - (y.double() - self.posterior.mean(phi)) / kept
-        return self._noise_inputs(X, phi, *self._restored(X, phi, mean, variance / kept))
+        mean = y.double() - (y.double() - fitted) / kept
+        moments = self._restored(X, phi, mean, variance / kept)
+        return self._noise_inputs(X, phi, *moments, self._restored(X, phi, fitted, variance)[0])
 
     @torch.no_grad()
     def noise_inputs(self, X: Tensor) -> NoiseInputs:
         phi = self.features(X)
-        moments = self._restored(X, phi, self.posterior.mean(phi), self.posterior.variance(phi))
-        return self._noise_inputs(X, phi, *moments)
+        mean, variance = self._restored(X, phi, self.posterior.mean(phi), self.posterior.variance(phi))
+        return self._noise_inputs(X, phi, mean, variance, mean)
 
-    def _noise_inputs(self, X: Tensor, phi: Tensor, mean: Tensor, variance: Tensor) -> NoiseInputs:
+    def _noise_inputs(self, X: Tensor, phi: Tensor, mean: Tensor, variance: Tensor, fitted: Tensor) -> NoiseInputs:
         features = phi / math.sqrt(self.signal_variance)
-        return NoiseInputs(X.double(), mean, variance, features, nothing(len(X)))
+        return NoiseInputs(X.double(), mean, variance, fitted[:, None], features, nothing(len(X)))
 
     def _restored(self, X: Tensor, phi: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
         """Moments of phi'w with what the truncation and the transform took off the prior."""

@@ -9,11 +9,13 @@ it is kept: only where it predicts better than the best constant noise by more t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 from torch import Tensor
@@ -83,7 +85,8 @@ def _most_rows(columns: int) -> int:
 
 def add_noise_model(process: GaussianProcess, source: RowSource, rng: np.random.Generator, always: bool) -> None:
     """Give a process that was conditioned on these rows a noise model, where that pays or ``always``."""
-    unseen = leave_one_out(process, source, rng)
+    enough = source.n_rows >= FEWEST_ROWS
+    unseen = leave_one_out(process, source, rng) if enough or always else None
     if unseen is not None:
         learn_noise(process, unseen, rng, always)
     elif always:
@@ -91,9 +94,7 @@ def add_noise_model(process: GaussianProcess, source: RowSource, rng: np.random.
 
 
 def leave_one_out(process: GaussianProcess, source: RowSource, rng: np.random.Generator) -> Unseen | None:
-    """Some of the rows, each predicted from all others; None where the process has no way to do that, or few rows."""
-    if source.n_rows < FEWEST_ROWS:
-        return None
+    """Some of the rows, each predicted from all others; None where the process has no way to do that."""
     if isinstance(process, LowRankProcess):
         chunk = source.sample(_most_rows(process.rank + 2 * source.n_columns), rng)
         parts, size = [], default_chunk_rows(process.rank)
@@ -116,21 +117,26 @@ def refuse_input_noise(why: str) -> None:
 
 def learn_noise(process: GaussianProcess, unseen: Unseen, rng: np.random.Generator, always: bool) -> None:
     """Give a process the noise model that rows it has not seen choose, where they prefer it or ``always``."""
-    n = len(unseen.y)
-    if n < FEWEST_ROWS:
-        if always:
-            refuse_input_noise(f"{n} of them are fewer than {FEWEST_ROWS}")
-        return
     unseen = unseen.sample(rng)
     n = len(unseen.y)
+    obstacle = f"{n} of them are fewer than {FEWEST_ROWS}" if n < FEWEST_ROWS else None
+    if bool((unseen.rows.X[:1] == unseen.rows.X).all()):
+        obstacle = "their inputs do not vary"
+    if obstacle is not None:
+        if always:
+            refuse_input_noise(obstacle)
+        return
     residuals, variance = unseen.residuals, unseen.variances
     level = constant_noise(residuals.numpy(), variance.numpy())
     basis = NoiseBasis.of(unseen.rows, level)
     folds = torch.from_numpy(rng.permutation(n) % _FOLDS)
     fitted = _Scoring(basis(unseen.rows), residuals, variance, level, folds).run()
-    chosen = _choose_shape(residuals.numpy(), variance.numpy(), level, fitted.unseen.numpy())
+    facts = residuals.numpy(), variance.numpy(), level, fitted.unseen.numpy()
+    # the shape that one half of the folds chooses is judged on the other half
+    half = (folds < _FOLDS // 2).numpy()
+    chosen, first, second = _choose_shapes(*facts, [np.ones(n, dtype=bool), half, ~half])
     constant = -gaussian_log_density(residuals.numpy(), np.zeros(n), variance.numpy() + level)
-    gains = constant - chosen.losses
+    gains = constant - np.where(half, second.losses(*facts), first.losses(*facts))
     error = float(gains.std(ddof=1)) / math.sqrt(n)
     accepted = always or float(gains.mean()) > _STANDARD_ERRORS * error
     process.noise_gain = NoiseGain(float(gains.mean()), error, accepted, n)
@@ -151,35 +157,51 @@ def constant_noise(residuals: Array, variance: Array) -> float:
     return math.exp(float(found.x))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Shape:
-    """How n(x) enters the density of observations, and the losses (n,) of rows whose fold it has not seen."""
+    """How n(x) enters the density of observations."""
 
     penalty: int  # which one
     factor: float
     share: float
     wide: float
-    losses: Array
+
+    def losses(self, residuals: Array, variance: Array, level: float, log_noise: Array) -> Array:
+        """Of rows with these residuals (n,) and values of log n (n, penalties)."""
+        narrow, _ = _log_density_and_share(residuals, variance + self.factor * np.exp(log_noise[:, self.penalty]))
+        wide, _ = _log_density_and_share(residuals, variance + self.wide * level)
+        return _mixture_losses(narrow, wide, self.share)
 
 
-def _choose_shape(residuals: Array, variance: Array, level: float, log_noise: Array) -> _Shape:
-    """The least mean loss among those whose 95 % intervals hold as many rows as they should, as far as these rows can
-    tell; among all where none does. ``log_noise`` (n, penalties) are of rows that its fit had not seen.
+def _choose_shapes(
+    residuals: Array, variance: Array, level: float, log_noise: Array, groups: Sequence[NDArray[np.bool_]]
+) -> list[_Shape]:
+    """For each group of rows (n,): the least mean loss among shapes whose 95 % intervals hold as many rows as they
+    should, as far as these rows can tell; among all where none does.
     """
-    n, size = len(residuals), np.abs(residuals)
+    size = np.abs(residuals)
     wide = {c: _log_density_and_share(size, variance + c * level) for c in _WIDE}
-    allowed = max(_COVERAGE_ERROR, 2.0 * math.sqrt(_COVERAGE * (1.0 - _COVERAGE) / n))
-    best: tuple[bool, float, _Shape] | None = None
+    best: list[tuple[bool, float, _Shape] | None] = [None] * len(groups)
     for k, a in product(range(log_noise.shape[1]), _FACTORS):
         density, below = _log_density_and_share(size, variance + a * np.exp(log_noise[:, k]))
         for (c, (other, other_below)), p in product(wide.items(), _SHARES):
-            losses = -np.logaddexp(math.log1p(-p) + density, math.log(p) + other)
-            coverage = np.mean((1.0 - p) * below + p * other_below < 0.5 * (1.0 + _COVERAGE))
-            key = bool(abs(coverage - _COVERAGE) > allowed), float(losses.mean())
-            if best is None or key < best[:2]:
-                best = *key, _Shape(k, a, p, c, losses)
-    assert best is not None
-    return best[2]
+            losses = _mixture_losses(density, other, p)
+            inside = (1.0 - p) * below + p * other_below < 0.5 * (1.0 + _COVERAGE)
+            for i, group in enumerate(groups):
+                key = _misses_coverage(inside[group]), float(losses[group].mean())
+                known = best[i]
+                if known is None or key < known[:2]:
+                    best[i] = *key, _Shape(k, a, p, c)
+    return [found[2] for found in best if found is not None]
+
+
+def _misses_coverage(inside: NDArray[np.bool_]) -> bool:
+    chance = 2.0 * math.sqrt(_COVERAGE * (1.0 - _COVERAGE) / len(inside))
+    return abs(float(inside.mean()) - _COVERAGE) > max(_COVERAGE_ERROR, chance)
+
+
+def _mixture_losses(narrow: Array, wide: Array, share: float) -> Array:
+    return np.asarray(-np.logaddexp(math.log1p(-share) + narrow, math.log(share) + wide))
 
 
 def _log_density_and_share(size: Array, variance: Array) -> tuple[Array, Array]:

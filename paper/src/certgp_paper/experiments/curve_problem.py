@@ -67,7 +67,11 @@ class CurveModel:
 
     def build(self, x: Array, random_state: int) -> GPRegressor:
         """The estimator, unfitted; the inputs x (n,) set the input measure of the paper's MGP."""
-        common: dict[str, Any] = {"length_scale": START_LENGTH_SCALE, "random_state": random_state}
+        common: dict[str, Any] = {
+            "length_scale": START_LENGTH_SCALE,
+            "noise": "constant",
+            "random_state": random_state,
+        }
         if self.features == EXACT:
             return ExactGP(**common)
         common |= {"rank": self.rank, "cap_rank": False}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -47,6 +48,7 @@ def build_as_in_paper(method: str, data: str, seed: int, effort: Effort = FULL) 
         "batch_size": effort.batch_size,
         "learning_rate": effort.recipe_rate(data),
         "calibrate": False,
+        "noise": "constant",
         "random_state": seed,
     }
     if method == "DMGP":
@@ -66,9 +68,10 @@ def build_at(method: str, d: int, m: int, seed: int, effort: Effort = FULL) -> M
             variance="lowrank",
             hidden=hidden,
             max_iter=max_iter,
+            noise="constant",
             random_state=seed,
         )
-    return DeepFourierGP(2 * m, embedding=d, hidden=hidden, max_iter=max_iter, random_state=seed)
+    return DeepFourierGP(2 * m, embedding=d, hidden=hidden, max_iter=max_iter, noise="constant", random_state=seed)
 
 
 def _svigp(size: int) -> Callable[[int, int, Effort], Method]:
@@ -84,7 +87,8 @@ def _svigp(size: int) -> Callable[[int, int, Effort], Method]:
 def _sgpr(size: int) -> Callable[[int, int, Effort], Method]:
     def make(n: int, seed: int, effort: Effort) -> Method:
         points = effort.inducing[size]
-        return SparseGP(points, max_iter=effort.sparse_iterations(n, points), random_state=seed)
+        iterations = effort.sparse_iterations(n, points)
+        return SparseGP(points, max_iter=iterations, noise="constant", random_state=seed)
 
     return make
 
@@ -131,8 +135,8 @@ _METHODS: dict[str, Callable[[int, int, Effort], Method]] = {
     "DKL": _dkl(0),
     "DKL+": _dkl(1),
     "RFEDGP": _rfedgp,
-    "DMGP": _network(DeepMercerGP),
-    "DFGP": _network(DeepFourierGP),
+    "DMGP": _network(partial(DeepMercerGP, noise="constant")),
+    "DFGP": _network(partial(DeepFourierGP, noise="constant")),
     "DNN+S": _network(NetworkRegressor),
     "DNN+M": _network(TwoStepGP, "mercer"),
     "DNN+F": _network(TwoStepGP, "fourier"),

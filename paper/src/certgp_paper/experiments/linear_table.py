@@ -109,7 +109,9 @@ def _train_estimator(settings: Settings, rows: Split, **options: str) -> _Traine
     budget = {"max_iter": _QUICK_ITERATIONS} if _is_quick(settings) else {}
     estimator = _ESTIMATORS[str(settings["method"])]
     seed = settings.get("seed", settings["split"])
-    model = estimator(rank=settings["rank"], random_state=seed, **budget, **options).fit(rows.X, rows.y)
+    # the paper's models have one noise level
+    model = estimator(rank=settings["rank"], noise="constant", random_state=seed, **budget, **options)
+    model.fit(rows.X, rows.y)
 
     def predict(X: Array) -> tuple[Array, Array]:
         mean, std = model.predict(X, return_std=True)

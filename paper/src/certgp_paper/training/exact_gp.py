@@ -133,7 +133,7 @@ def _information(L: Tensor, U: Tensor, Z: Tensor, ratio: float) -> Array:
 
 def train_exact_gp(X: Array, y: Array, seed: int, rank: int = SPARSE_RANK, steps: int = STEPS) -> ExactTraining:
     """Logarithms of length-scales and noise ratio that maximise the evidence of X (N, D), y (N,), in float64."""
-    sparse = SparseGP(rank, standardize=False, random_state=seed).fit(X, y)
+    sparse = SparseGP(rank, standardize=False, noise="constant", random_state=seed).fit(X, y)
     kernel = sparse.kernel_
     if not isinstance(kernel, Gaussian):
         raise TypeError(f"a sparse GP with the Gaussian kernel was asked for, found {kernel}")
