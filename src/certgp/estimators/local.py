@@ -25,7 +25,8 @@ class LocalGP(StartParameters, SharedParameters, GPRegressor):
         "auto" keeps the map where held-out training rows gain by it; "network" adds a neural network to the map,
         trained on the likelihood of rows given their neighbours in its embedding
     rank : features (inducing points) beside the neighbours: near rows then describe what the features leave, and all
-        is trained on the evidence of both (Sang and Huang 2012). 0, none, is best wherever we measured
+        is trained on the evidence of both (Sang and Huang 2012). 0, none, was as good or better on four of five data
+        sets (docs/decisions/0039)
     length_scale, signal_variance, noise_variance, optimize : see ``StartParameters``
     max_iter : most optimiser iterations, in rounds of 10 or 15 that see fresh rows each; below 120 the kernel is not
         chosen but Matern 3/2
