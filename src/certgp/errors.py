@@ -43,6 +43,10 @@ class ConstantDataWarning(CertgpWarning):
     """A column or the target does not vary; the fit goes on without its information."""
 
 
+class FarNumbersWarning(CertgpWarning):
+    """A few numbers of a column are so far from all others that they would decide its scale."""
+
+
 class ConvergenceWarning(CertgpWarning):
     """The optimiser stopped before it met its tolerance."""
 

@@ -10,7 +10,7 @@ import pytest
 from estimator_cases import FIXED, HOLDS_ROWS, UNTIED, assert_mentions, every_estimator, every_low_rank, problem, small
 
 from certgp import ExactGP, FourierGP, SparseGP
-from certgp.errors import CertgpWarning, ConstantDataWarning, RankWarning
+from certgp.errors import CertgpWarning, ConstantDataWarning, FarNumbersWarning, RankWarning
 
 
 def warnings_of(action):
@@ -183,3 +183,23 @@ def test_one_fourier_feature_is_refused_or_kept_but_not_doubled_silently():
         assert FourierGP(1, random_state=0, **FIXED).fit(X, y).rank_ <= 1
     except ValueError as error:
         assert "rank" in str(error)  # noqa: PT017 (either way is fine)
+
+
+@every_estimator
+def test_a_number_far_from_all_others_does_not_decide_the_scale_of_its_column(cls):
+    """A code for what is missing would press all other numbers of its column into one point."""
+    X, y = problem()
+    coded = np.vstack([X, [[1e6, 0.0]]])
+    model, found = warnings_of(lambda: small(cls, rank=40, **FIXED).fit(coded, np.append(y, y.mean())))
+    assert_mentions(str(found[FarNumbersWarning].message), "column 0 of X", "1e+06", "far from all others")
+    assert model.score(X, y) > 0.9
+
+
+@every_estimator
+@pytest.mark.filterwarnings("ignore::certgp.errors.ExtrapolationWarning")
+def test_predictions_at_the_largest_floats_are_numbers(cls):
+    X, y = problem()
+    model, _ = warnings_of(lambda: small(cls, **FIXED).fit(X, y))
+    mean, std = model.predict(np.array([[1e308, 0.0], [0.0, -1e308]]), return_std=True)
+    assert np.isfinite(mean).all()
+    assert np.isfinite(std).all()

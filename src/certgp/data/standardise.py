@@ -14,6 +14,7 @@ from certgp.data.summary import Summary, summarise
 from certgp.errors import InvalidInputError
 
 Array = NDArray[np.float64]
+_LARGEST = 1e100  # standard deviations: beyond, squares would overflow, and kernels have forgotten long before
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,9 @@ class Standardiser:
     def inputs(self, X: NDArray[np.floating]) -> Array:
         """Standardised inputs, float64 and row-major."""
         standardised: Array = np.subtract(X, self.x_mean, order="C", dtype=np.float64)
-        standardised /= self.x_scale
+        with np.errstate(over="ignore"):
+            standardised /= self.x_scale
+        np.clip(standardised, -_LARGEST, _LARGEST, out=standardised)
         standardised[:, self.ignored] = 0.0
         return standardised
 

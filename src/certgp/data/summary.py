@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certgp.data.columns import Numbers
 from certgp.data.rows import Rows
+from certgp.data.spread import without_far_numbers
 from certgp.errors import InvalidInputError
 
 Array = NDArray[np.float64]
@@ -42,6 +43,7 @@ class Summary:
     target: Moments | None  # of a single column; weighted where the rows have weights
     distinct_rows: int  # counted up to a limit
     digest: str  # of shape, type and a thousand rows: tells whether a checkpoint belongs to these rows
+    far: NDArray[np.bool_]  # (D,), columns in which a few numbers are so far from all others that they make its scale
 
     @property
     def target_is_constant(self) -> bool:
@@ -70,7 +72,10 @@ def summarise(rows: Rows, distinct_limit: int = DISTINCT_LIMIT) -> Summary:
         distinct.add(X)
         digest.add(start, X, y, weights)
     of_target = target.result() if target.n else None
-    return Summary(rows.n_rows, rows.labels, inputs.result(), of_target, distinct.count, digest.text())
+    found = inputs.result()
+    mean, scale, far = without_far_numbers(digest.rows(), found.mean, found.scale)
+    of_inputs = replace(found, mean=mean, scale=scale)
+    return Summary(rows.n_rows, rows.labels, of_inputs, of_target, distinct.count, digest.text(), far)
 
 
 def check_finite(rows: Rows) -> None:
@@ -182,15 +187,22 @@ class _Digest:
         self._spread = np.linspace(0, n_rows - 1, min(n_rows, _DIGEST_ROWS)).astype(np.int64)
         self._inputs, self._targets = hashlib.sha256(), hashlib.sha256()
         self._layout: tuple[object, ...] = (n_rows,)
+        self._picked: list[Array] = []
 
     def add(self, start: int, X: Numbers, y: Numbers | None, weights: Array | None) -> None:
         here = self._spread[slice(*np.searchsorted(self._spread, [start, start + len(X)]))] - start
         self._layout = (self._layout[0], X.shape[1], str(X.dtype))
-        self._inputs.update(X[here].tobytes())
+        picked = X[here]
+        self._inputs.update(picked.tobytes())
+        self._picked.append(picked.astype(np.float64))
         if y is not None:
             self._targets.update(y[here].tobytes())
         if weights is not None:
             self._targets.update(weights[here].tobytes())
+
+    def rows(self) -> Array:
+        """The rows themselves, at most a thousand (n, D)."""
+        return np.concatenate(self._picked)
 
     def text(self) -> str:
         parts = repr(self._layout).encode() + self._inputs.digest() + self._targets.digest()

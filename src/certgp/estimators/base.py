@@ -32,6 +32,7 @@ from certgp.estimators.validation import (
     load_rows,
     new_generator,
     warn_about_constants,
+    warn_about_far_numbers,
 )
 from certgp.gp import NoiseGain, NoiseModel
 from certgp.gp.student import StudentNoise
@@ -99,6 +100,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         rows = load_rows(self, X, y, sample_weight, least_rows=2)
         summary = summarise(rows)
         warn_about_constants(summary, self.standardize)
+        warn_about_far_numbers(summary)
         self._publish(*run_rounds(partial(self._prepare, given=rows), rows, summary, self.calibrate))
         self._fitting = None
         return self

@@ -16,7 +16,7 @@ from certgp.data import Rows, Summary, as_rows
 from certgp.data.rows import is_frame, weigh_rows
 from certgp.data.summary import checked_chunks
 from certgp.engines import Engine, LocalEngine
-from certgp.errors import ConstantDataWarning, ExtrapolationWarning, InvalidInputError, warn_user
+from certgp.errors import ConstantDataWarning, ExtrapolationWarning, FarNumbersWarning, InvalidInputError, warn_user
 
 _FLOATS = [np.float64, np.float32]
 
@@ -124,6 +124,20 @@ def warn_about_constants(summary: Summary, centred: bool) -> None:
         value = summary.target.least[0]
         promise = f"; every prediction will be {value:g}" if centred else f" (it is always {value:g})"
         warn_user(f"the target y does not vary{promise}", ConstantDataWarning)
+
+
+def warn_about_far_numbers(summary: Summary) -> None:
+    """Say which columns have numbers so far from all others that they are left out of the column's scale."""
+    for j in np.flatnonzero(summary.far):
+        moments = summary.inputs
+        ends = (moments.least[j], moments.largest[j])
+        furthest = max(ends, key=lambda end: abs(end - moments.mean[j]))
+        warn_user(
+            f"column {summary.labels[j]} of X has numbers far from all others (such as {furthest:g}, where most are "
+            f"{moments.mean[j]:.3g} +- {moments.scale[j]:.2g}): it is scaled by the others. If they stand for missing "
+            "values, fill these in or leave the rows out",
+            FarNumbersWarning,
+        )
 
 
 def check_row_pair(rows: object) -> tuple[Any, Any, Any]:

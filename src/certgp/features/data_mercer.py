@@ -11,6 +11,7 @@ import math
 import torch
 from torch import Tensor
 
+from certgp.data.spread import bulk_moments
 from certgp.features.base import FeatureMap
 from certgp.features.index_sets import optimal_indices
 from certgp.features.mercer import MercerMap
@@ -41,9 +42,8 @@ def tune_input_scale(kernel: Kernel, inputs: Tensor, rank: int, trim: float = 0.
     One common factor of the standard deviations, on a grid of seven and then on a finer one. Why not one per dimension:
     docs/decisions/0020.
     """
-    spread = inputs.std(0, correction=0)
-    spread = torch.where(spread > 0, spread, 1.0)
-    centre, size = inputs.mean(0), min(rank, _TUNING_RANK)
+    centre, spread = bulk_moments(inputs)
+    spread, size = torch.where(spread > 0, spread, 1.0), min(rank, _TUNING_RANK)
     some = inputs[:: max(1, inputs.shape[0] // _TUNING_ROWS)]
 
     def gap(factor: float) -> float:
@@ -69,7 +69,7 @@ def pick_by_column_norm(features: MercerMap, inputs: Tensor, rank: int) -> None:
 def data_mercer_map(kernel: Kernel, inputs: Tensor, rank: int, input_scale: Tensor | None = None) -> MercerMap:
     """Mercer features centred, scaled and chosen for these inputs (n, d); ``input_scale`` may be tuned beforehand."""
     scale = tune_input_scale(kernel, inputs, rank) if input_scale is None else input_scale
-    features = MercerMap(kernel, scale, rank, centre=inputs.mean(0))
+    features = MercerMap(kernel, scale, rank, centre=bulk_moments(inputs)[0])
     pick_by_column_norm(features, inputs, rank)
     return features
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from certgp.checks import check_choice, check_count
 from certgp.data import Chunk, RowSource
+from certgp.data.spread import bulk_moments
 from certgp.errors import InvalidInputError
 from certgp.features import MercerMap
 from certgp.features.mercer import INDEX_SETS
@@ -135,7 +136,7 @@ class MercerRecipe(Recipe):
     def _input_scales(self, settings: Settings, transform: Transform, sample: Chunk) -> NDArray[np.float64]:
         """Scale of the input measure per kernel dimension, in standardised units."""
         if self.input_scale is None:
-            spread = transform(sample.X).detach().std(0, correction=0).numpy()
+            spread = bulk_moments(transform(sample.X).detach())[1].numpy()
             return np.where(spread > 0, spread, 1.0)
         given = check_per_dimension("input_scale", self.input_scale, transform.dimension)
         return given / settings.standardiser.x_scale if transform.is_identity else given
