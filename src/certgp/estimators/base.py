@@ -107,7 +107,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return Fitting(rows, summary, settings, source, self.trainer(settings), self._new_generator)
 
     def partial_fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> Self:
-        """Condition on further rows; hyper-parameters, noise model, features and units stay. The first call is ``fit``."""
+        """Condition on further rows; hyper-parameters, noise model, features, units stay. The first call is ``fit``."""
         if self._model is None:
             return self.fit(X, y)
         rows = load_rows(self, X, y, reset=False)
@@ -326,7 +326,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     @property
     def noise_model_(self) -> NoiseModel | tuple[NoiseModel | None, ...] | None:
-        """How noise depends on the input, in standardised units; None where it does not. Of several members one each."""
+        """How noise depends on the input, in standardised units; None where it does not. Of several members each."""
         models = tuple(member.noise_model for member in self._fitted().process.members)
         return models[0] if len(models) == 1 else models
 
