@@ -47,7 +47,7 @@ def terms(rows: int = 1_000, columns: int = 9) -> None:
 
 def predict(data: str) -> None:
     X, X_test, y, _ = standardised_split(data, 0)
-    model = certgp.LocalGP(kernel="matern32", metric="ard", max_iter=15, random_state=0).fit(X, y)
+    model = certgp.LocalGP(kernel="matern32", metric="ard", max_iter=15, noise="constant", random_state=0).fit(X, y)
     process = model._model.process
     new = process.transform(torch.from_numpy(X_test[:2_000]))
     near = process.nearest(new)
@@ -78,7 +78,7 @@ def growth(sizes: list[int], columns: list[int]) -> None:
             X = rng.standard_normal((n, d)) * np.linspace(1.0, 0.3, d)
             y = np.sin(3.0 * X[:, 0]) + np.cos(2.0 * X[:, -1] * X[:, 0]) + 0.1 * rng.standard_normal(n)
             spent, began = 0.0, time.process_time()
-            certgp.LocalGP(kernel="matern32", metric="ard", random_state=0).fit(X, y)
+            certgp.LocalGP(kernel="matern32", metric="ard", noise="constant", random_state=0).fit(X, y)
             total = time.process_time() - began
             print(
                 f"{d:3d} columns, {n:9,} rows: search {spent:6.1f}, all else {total - spent:6.1f} CPU seconds",

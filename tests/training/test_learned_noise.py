@@ -125,7 +125,7 @@ def test_the_weights_maximise_the_penalised_likelihood(k):
     rows = unseen(400, lambda x: np.exp(0.6 * x))
     psi = torch.cat([rows.rows.X, rows.rows.X.square()], 1)
     folds = torch.arange(400) % 4
-    fitted = module._Scoring(psi, rows.residuals, rows.rows.variance, 0.3, folds).run()
+    fitted = module._Scoring(psi.clone(), rows.residuals, rows.rows.variance, 0.3, folds).run()
     penalty, seen = module._PENALTIES[k // 4], (folds != k % 4).numpy()
     P, r, u = psi.numpy()[seen], rows.residuals.numpy()[seen], rows.rows.variance.numpy()[seen]
 

@@ -117,7 +117,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def partial_fit(
         self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Condition on further rows; hyper-parameters, features and standardisation stay. The first call is ``fit``."""
+        """Condition on further rows; hyper-parameters, noise model, features, units stay. The first call is ``fit``."""
         if self._model is None:
             return self.fit(X, y, sample_weight)
         rows = load_rows(self, X, y, sample_weight, reset=False)
@@ -352,9 +352,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     @property
     def noise_gain_(self) -> NoiseGain | None:
-        """What noise(x) gained over constant noise on rows that its fit had not seen, and whether it is used; None
-        where it was not tried. Of several members the mean.
-        """
+        """What noise(x) gains on rows not fitted to, and whether it is used; None where it was not tried."""
         return self._fitted().process.noise_gain
 
     @property

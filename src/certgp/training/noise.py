@@ -35,8 +35,8 @@ from certgp.gp.calibration import Array, gaussian_log_density
 from certgp.gp.noise import NoiseBasis, NoiseGain, NoiseInputs, NoiseModel
 
 FEWEST_ROWS = 80  # below, noise is constant without a trial
-_MOST_NUMBERS = 2**23  # of psi, which bounds rows and memory (64 MiB)
-_MOST_NEIGHBOURHOODS = 20_000  # rows of a local model, each of which solves a system of its own
+_MOST_ROWS = 20_000  # that a hundred or so weights need, and that local models predict in a moment
+_MOST_NUMBERS = 2**21  # of psi (16 MiB)
 _FOLDS = 4
 _PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
 _FACTORS = (0.4, 0.55, 0.7, 0.85, 1.0, 1.2)  # a
@@ -80,7 +80,7 @@ class Unseen:
 
 
 def _most_rows(columns: int) -> int:
-    return max(FEWEST_ROWS, _MOST_NUMBERS // columns)
+    return max(FEWEST_ROWS, min(_MOST_ROWS, _MOST_NUMBERS // columns))
 
 
 def add_noise_model(process: GaussianProcess, source: RowSource, rng: np.random.Generator, always: bool) -> None:
@@ -104,7 +104,7 @@ def leave_one_out(process: GaussianProcess, source: RowSource, rng: np.random.Ge
             parts.append(process.leave_one_out(some.X, some.y, some.weight))
         return Unseen(NoiseInputs.join(parts), chunk.y, chunk.weight)
     if isinstance(process, ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess):
-        rows = np.sort(rng.permutation(process.n_rows)[:_MOST_NEIGHBOURHOODS])
+        rows = np.sort(rng.permutation(process.n_rows)[:_MOST_ROWS])
         some = process.rows.pick(torch.from_numpy(rows)).to(torch.float64)
         return Unseen(process.leave_one_out(rows), some.y, some.weight)
     return None
@@ -229,7 +229,7 @@ class _Fitted:
 
 
 class _Scoring:
-    r"""Fisher scoring of K problems at once, one for each penalty lam and each fold left out.
+    r"""Fisher scoring of K problems at once, one for each penalty lam and each fold left out; psi is centred in place.
 
     With kappa = n / (u + n) the gradient in log n is 1/2 kappa (r^2 / (u + n) - 1) and its Fisher information
     1/2 kappa^2, here replaced by its mean over rows: then one eigendecomposition of Psi'Psi for each fold serves all
@@ -238,7 +238,7 @@ class _Scoring:
 
     def __init__(self, psi: Tensor, residuals: Tensor, variance: Tensor, level: float, folds: Tensor) -> None:
         self._centre = psi.mean(0)
-        self._psi = psi - self._centre
+        self._psi = psi.sub_(self._centre)
         self._squares, self._variance = residuals.square()[:, None], variance[:, None]
         self._start = math.log(level)
         left_out = torch.arange(_FOLDS).repeat(len(_PENALTIES))
