@@ -123,6 +123,19 @@ def test_versions_of_the_code_are_shown():
     assert "3 cells were computed again with later code: NLPD moved by 0.0010 on average and by 0.0123 at most." in own
 
 
+def test_confirmed_groups_are_named_with_how_far_they_moved():
+    line = {"what": "paper MGP", "confirmed": 40, "version": "abc", "score": "nlpd", "cells": 5, "of": 45}
+    changes = {"mean_change": 0.001, "largest_change": 0.0034}
+    made_by = [{"what": "paper MGP", "made_by": "commit 1", "cells": 45}]
+    table = Result("title", made_up.linear(), made_by, None, [line | changes])
+    found = results() | {"table-nlpd": table}
+    told = (
+        "40 of the cells are confirmed for later code by 5 of them computed again, whose NLPD moved by 0.0034 at most"
+    )
+    assert told in front(found)
+    assert "| paper MGP | abc | 40 | 5 of 45 | +0.0010 | 0.0034 |" in behind("table-nlpd", found)
+
+
 def test_what_is_left_out_is_named():
     text = behind("data-sets", {})
     assert "Either" not in text

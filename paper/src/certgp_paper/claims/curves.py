@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 
 from certgp_paper.claims.finding import Claim, Finding, not_run
-from certgp_paper.claims.sample_means import RULE, all_negative, sample_mean
+from certgp_paper.claims.sample_means import RULE, all_negative
 from certgp_paper.experiments.curve_problem import (
     DTC,
     FOURIER,
@@ -26,6 +26,7 @@ from certgp_paper.experiments.curve_problem import (
 from certgp_paper.experiments.experiment import Row
 from certgp_paper.experiments.ranks import RANKS_SHOWN
 from certgp_paper.experiments.results import Results, chosen_rows, number, rows_of
+from certgp_paper.experiments.sample_means import sample_mean
 
 _SIMILAR = 0.1  # relative difference of errors, and of curves in standard deviations of the exact mean
 _ACCURATE_FROM = 24

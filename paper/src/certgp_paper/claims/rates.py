@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 
 from certgp_paper.claims.finding import FAILS, HOLDS, UNDECIDED, Claim, Finding, finding, not_run
-from certgp_paper.claims.sample_means import FEWEST, RULE, all_negative, sample_mean
+from certgp_paper.claims.sample_means import FEWEST, RULE, all_negative
 from certgp_paper.experiments.experiment import Row
 from certgp_paper.experiments.results import Results, number, pair_up, rows_of
+from certgp_paper.experiments.sample_means import sample_mean
 
 
 def _rank(row: Row) -> float | None:

@@ -246,4 +246,5 @@ FIGURE1 = Experiment(
     _cells,
     _compute,
     _rows,
+    score="rank",
 )
