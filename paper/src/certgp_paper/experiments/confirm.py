@@ -27,7 +27,7 @@ from certgp_paper.experiments.trace import group_of
 NLPD = "nlpd"
 MARGIN = 0.01  # nats of NLPD, or share of any other figure
 FEWEST, USUAL = 3, 5  # cells of a sample
-_DEAREST = 120.0  # seconds of a cell that may be drawn, as long as there are enough cheaper ones
+_DEAREST = 30.0  # seconds of a cell that may be drawn, as long as there are enough cheaper ones
 _SEED = 0
 
 

@@ -144,12 +144,12 @@ def curve_summary(rows: Sequence[Row]) -> str:
 def exact_gp_summary(rows: Sequence[Row]) -> str:
     """NLPD and time over splits beside the paper's."""
     nlpd = [value for row in rows if (value := number(row, "nlpd")) is not None]
-    seconds = [value for row in rows if (value := number(row, "seconds")) is not None]
+    seconds = [value for row in rows if (value := number(row, "cpu_seconds")) is not None]
     if not nlpd or not seconds:
         return ""
     ours = with_sd(mean(nlpd), stdev(nlpd) if len(nlpd) > 1 else None, 3)
     paper = with_sd(number(rows[0], "paper_nlpd"), number(rows[0], "paper_nlpd_sd"), 3)
-    took = f"{mean(seconds):,.0f} seconds a split on {shown(rows[0].get('threads'))} threads"
+    took = f"{mean(seconds):,.0f} CPU seconds a split"
     memory = max((number(row, "peak_gb") or 0.0 for row in rows), default=0.0)
     return (
         f"NLPD {ours} over {len(nlpd)} split{'s' if len(nlpd) > 1 else ''}; in the paper {paper}. Training and "
