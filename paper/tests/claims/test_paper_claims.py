@@ -85,6 +85,6 @@ def test_figure_1_is_judged_at_the_largest_n_and_the_others_are_named():
 def test_figure_2_names_its_n():
     other = [row | {"N": 100} for row in made_up.figure2()]
     finding = verdicts(results(figure2=other + made_up.figure2()))[the("At equal rank, random features")]
-    shown = "lower at 5 of 5 ranks and point sets, 5 of these (r = 4: 0.1 against 0.2; "
+    shown = "lower at 5 of 5 ranks and point sets, 5 of these (r = 4: 0.1 against 0.2, "
     assert finding.evidence.startswith(f"N = 500: {shown}")
     assert f"N = 100: {shown}" in finding.evidence

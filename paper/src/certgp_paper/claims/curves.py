@@ -104,7 +104,7 @@ def _fourier_is_lower(metric: str, count: str, word: str) -> Callable[[Results, 
         if own:
             pair = f"{number(own[0], metric):.3f} against {number(own[0], exact):.3f}"
             text += f", on the figure's points in {own[0][count]} of {own[0]['draws']} ({pair})"
-        brief = f"difference {sample_mean(sample).text()}, {len(rows)} point sets; lower in {wins} of {draws} fits"
+        brief = f"{word} {sample_mean(sample).text()}, {len(rows)} point sets; lower in {wins} of {draws} fits"
         return all_negative([sample]), text, brief
 
     return judge
@@ -134,7 +134,8 @@ def _mercer_approaches_exact(results: Results, variant: str) -> Verdict | None:
     return (
         all_negative(samples),
         f"{text}{len(largest)} point sets: {shown} ({change} of {_SIMILAR:g})",
-        f"distance {mean(least):.3f} at rank {min(distances)}, {mean(largest):.3f} at {max(distances)}",
+        f"{mean(least):.3f} standard deviations away at rank {min(distances)}, {mean(largest):.3f} at "
+        f"{max(distances)}, {len(largest)} point sets",
     )
 
 

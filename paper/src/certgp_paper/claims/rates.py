@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from certgp_paper.claims.finding import FAILS, HOLDS, UNDECIDED, Claim, Finding, finding, not_run
 from certgp_paper.claims.sample_means import FEWEST, RULE, all_negative
@@ -44,7 +45,7 @@ def _lower_rank(first: tuple[str, str], second: tuple[str, str]) -> Callable[[Re
         if not sets:
             return not_run("figure1")
         judged = max(sets, key=lambda n: (sets[n], n))
-        shown = "; ".join(f"D = {a['D']}: {_shown(a)} against {_shown(b)}" for a, b in _first_seed(known[judged]))
+        shown = ", ".join(f"D = {a['D']}: {_shown(a)} against {_shown(b)}" for a, b in _first_seed(known[judged]))
         counts = {n: _counts(some, len(tried[n])) for n, some in known.items()}
         texts = [f"N = {n}: {counts[n]}{f' ({shown})' if n == judged else ''}" for n in known]
         if sets[judged] < FEWEST:
@@ -120,13 +121,14 @@ def _lower_kl(first: tuple[str, str], second: tuple[str, str]) -> Callable[[Resu
         sets = {n: len({a.get("seed") for a, _ in some}) for n, some in known.items()}
         texts = [
             f"N = {n}: lower at {sum(lower[n])} of {len(some)} ranks and point sets, {sets[n]} of these "
-            f"({'; '.join(map(_kl_pair, some[:_KL_SHOWN]))})"
+            f"({', '.join(map(_kl_pair, some[:_KL_SHOWN]))})"
             for n, some in known.items()
         ]
-        text = "; ".join(texts)
+        text, every = "; ".join(texts), [each for some in lower.values() for each in some]
+        brief = f"lower in {sum(every)} of {len(every)} pairs of equal rank, {max(sets.values())} point sets"
         if not all(all(some) for some in lower.values()):
-            return Finding(FAILS, text)
-        return Finding(HOLDS if max(sets.values()) >= FEWEST else UNDECIDED, text)
+            return Finding(FAILS, text, brief)
+        return Finding(HOLDS if max(sets.values()) >= FEWEST else UNDECIDED, text, brief)
 
     return judge
 
@@ -212,7 +214,10 @@ def _like_burt(results: Results) -> Finding:
     similar = all(max(a / b, b / a) <= _SIMILAR for _, a, b in ratios)
     texts = [f"{name}: rank {a} against {b}" for name, a, b in ratios]
     texts += [f"{name}, D = 1: rank grows like N^{a:.2f} against N^{b:.2f}" for name, a, b in exponents]
-    return finding(similar and all(a < b for _, a, b in exponents), "; ".join(texts))
+    found = finding(similar and all(a < b for _, a, b in exponents), "; ".join(texts))
+    _, ours, burt = ratios[0]
+    _, slow, fast = exponents[0]
+    return replace(found, short=f"rank {ours} against {burt} (Gaussian), N^{slow:.2f} against N^{fast:.2f} (Matern)")
 
 
 def _exponent(first: Row, last: Row, theorem: str) -> float:
