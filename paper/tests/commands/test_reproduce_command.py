@@ -156,7 +156,7 @@ def test_a_sample_confirms_the_other_cells_of_a_method(certgp, tmp_path, monkeyp
     assert "table-nlpd: 1 of 1 groups with outdated cells are confirmed" in outcome.out
     assert "paper MGP: confirmed, 4 of 9 cells computed again moved by +0.0010 ± 0.0000" in outcome.out
     assert (
-        "0 of 9 finished cells are out of date\n"
+        "0 of 9 finished cells are out of date; 5 of the others are confirmed by cells computed again"
         in certgp("reproduce", "table-nlpd", "--outdated", "--out", "results").out
     )
     content = json.loads((tmp_path / "results" / "table-nlpd.json").read_text())

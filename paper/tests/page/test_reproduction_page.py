@@ -22,6 +22,7 @@ from certgp_paper.experiments.results import Result, linear_comparison, metric_c
 from certgp_paper.page.markdown import slug
 from certgp_paper.page.reproduction import FRONT, pages, write_page
 from certgp_paper.page.sections import SECTIONS
+from certgp_paper.page.summaries import scaling_summary
 from made_up_rows import results
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -139,7 +140,7 @@ def test_confirmed_groups_are_named_with_how_far_they_moved():
 def test_what_is_left_out_is_named():
     text = behind("data-sets", {})
     assert "Either" not in text
-    assert "DMGP above rank 512" in text
+    assert "DMGP above rank 1,024" in text
     assert "3droad has two splits, and rank 200 and 300 in our own variant only" in text
     assert "all data sets but elevators and protein" in text
     assert "Not run yet: elevators, protein," in text
@@ -289,3 +290,13 @@ def test_the_curves_say_that_bands_depend_on_the_variance():
     assert "Figures are means over 10 point sets" in text
     assert "What is said of bands depends on this choice" in text
     assert "| MGP, r = 34, DTC variance | 0.400 | 1.000 | 0.900 | 0.010 |" in text
+
+
+def test_times_of_the_paper_stand_beside_ours_in_words():
+    row = {"width_of": "song", "D": 90, "method": "SGPR", "rank": 250, "N": 463_810, "epoch_cpu_seconds": 10.0}
+    row |= {"epochs": 100, "training_seconds": 1_234.0, "rows_gb": 0.3, "peak_gb": 1.0, "threads": 1}
+    own = row | {"rank": 100, "N": 10_000, "paper_seconds": None}
+    assert "Against the paper's training times" not in scaling_summary([own])
+    text = scaling_summary([own, row | {"paper_seconds": 5_678.0}])
+    assert "SGPR with 250 inducing points and 100 epochs" in text
+    assert "as song (463,810 of 90 columns): 1,234 CPU seconds here, 5,678 seconds in the paper" in text

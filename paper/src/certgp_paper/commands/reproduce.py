@@ -173,7 +173,9 @@ def _list_outdated(names: Sequence[str], arguments: argparse.Namespace, console:
         fields.append({"name": name, "finished": len(finished), "outdated": [dict(cell.settings) for cell in old]})
         seconds = sum(each.seconds for each in finished if each.cell.key in keys)
         again = f", which took {seconds / 3600:.1f} hours" if old else ""
-        lines = [f"{name}: {len(old)} of {len(finished)} finished cells are out of date{again}"]
+        held = sum("confirmed" in each.made_by and each.cell.key not in keys for each in finished)
+        others = f"; {held} of the others are confirmed by cells computed again" if held else ""
+        lines = [f"{name}: {len(old)} of {len(finished)} finished cells are out of date{again}{others}"]
         lines += [f"  {count:5d}  {maker}" for maker, count in makers.items()]
         texts.append("\n".join(lines))
     console.result({"command": "reproduce", "outdated": fields}, "\n".join(texts))
