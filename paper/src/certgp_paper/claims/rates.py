@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from statistics import mean
 
 from certgp_paper.claims.finding import FAILS, HOLDS, UNDECIDED, Claim, Finding, finding, not_run
 from certgp_paper.claims.sample_means import FEWEST, RULE, all_negative
 from certgp_paper.experiments.experiment import Row
 from certgp_paper.experiments.results import Results, number, pair_up, rows_of
-from certgp_paper.experiments.sample_means import sample_mean
+from certgp_paper.experiments.sample_means import SampleMean, sample_mean
 
 
 def _rank(row: Row) -> float | None:
@@ -50,26 +51,48 @@ def _lower_rank(first: tuple[str, str], second: tuple[str, str]) -> Callable[[Re
         texts = [f"N = {n}: {counts[n]}{f' ({shown})' if n == judged else ''}" for n in known]
         if sets[judged] < FEWEST:
             return Finding(UNDECIDED, f"fewer than {FEWEST} point sets; {'; '.join(texts)}")
-        verdict, lower = _judge_dimensions(known[judged])
+        ratios = _log_ratios(known[judged])
+        lower = _lower_dimensions(ratios)
+        readings = [lower, _each_dimension(ratios), _together(ratios), _strictly(known[judged])]
         brief = f"{lower}, {sets[judged]} point sets; {counts[judged]}"
-        return Finding(verdict, f"{lower}; {_strictly(known[judged])}; {'; '.join(texts)}", brief)
+        return Finding(all_negative(list(ratios.values())), "; ".join([*readings, *texts]), brief)
 
     return judge
 
 
-def _judge_dimensions(pairs: Sequence[tuple[Row, Row]]) -> tuple[str, str]:
-    """The paper compares curves over D: the mean over point sets of log(first rank / second rank), for each D.
+def _log_ratios(pairs: Sequence[tuple[Row, Row]]) -> dict[object, list[float]]:
+    """log(first rank / second rank) of each point set, for each dimension: the paper compares curves over D.
 
     Ranks tried in vain stand for those that would be needed, which are larger.
     """
     ratios: dict[object, list[float]] = {}
     for a, b in pairs:
         ratios.setdefault(a.get("D"), []).append(math.log((_rank(a) or 1.0) / (_rank(b) or 1.0)))
+    return ratios
+
+
+def _lower_dimensions(ratios: Mapping[object, Sequence[float]]) -> str:
+    """lower in 5 of 6 dimensions, ratio of ranks 0.20 to 0.57."""
     means = [sample_mean(values, len(ratios)) for values in ratios.values()]
     least, most = (math.exp(pick(each.mean for each in means)) for pick in (min, max))
     lower = sum(each.is_negative for each in means)
-    text = f"lower in {lower} of {len(means)} dimensions, ratio of ranks {least:.2f} to {most:.2f}"
-    return all_negative(list(ratios.values())), text
+    return f"lower in {lower} of {len(means)} dimensions, ratio of ranks {least:.2f} to {most:.2f}"
+
+
+def _each_dimension(ratios: Mapping[object, Sequence[float]]) -> str:
+    texts = [f"D = {D}: {_ratio(sample_mean(values, len(ratios)))}" for D, values in ratios.items()]
+    return f"ratio of ranks in each dimension, with intervals that hold together: {', '.join(texts)}"
+
+
+def _together(ratios: Mapping[object, Sequence[float]]) -> str:
+    """The mean over dimensions of each point set, which says less than the claim."""
+    sets = list(map(mean, zip(*ratios.values(), strict=False)))
+    return f"over all dimensions together {_ratio(sample_mean(sets))}"
+
+
+def _ratio(found: SampleMean) -> str:
+    low, high = (math.exp(found.mean + sign * found.half_width) for sign in (-1.0, 1.0))
+    return f"{math.exp(found.mean):.2f} ({low:.2f} to {high:.2f})"
 
 
 def _strictly(pairs: Sequence[tuple[Row, Row]]) -> str:
@@ -226,8 +249,8 @@ def _exponent(first: Row, last: Row, theorem: str) -> float:
 
 _RANK_RULE = (
     "the paper compares curves over the dimension, so in every dimension the mean log ratio of ranks must be below "
-    f"zero ({RULE}), at the N that has the most point sets; the strict reading, lower in every single run, stands "
-    "beside it"
+    f"zero ({RULE}), at the N that has the most point sets; the strict reading, lower in every single run, and "
+    "the mean over all dimensions stand beside it"
 )
 CLAIMS = (
     Claim(
