@@ -109,7 +109,9 @@ def test_a_spread_as_wide_as_the_margin_confirms_nothing():
     group = Confirmation("x", "now", "nlpd", 20, changes, ())
     assert group.mean_change.mean == 0.0
     assert not group.is_confirmed
-    assert not Confirmation("x", "now", "nlpd", 20, (0.0, 0.0), ()).is_confirmed  # too few
+    few = Confirmation("x", "now", "nlpd", 2, (0.0, 0.0), ())
+    assert not few.is_confirmed
+    assert few.text() == "x: all computed again; how far 2 of 2 cells moved says nothing"
 
 
 def test_other_figures_are_compared_relatively(store):

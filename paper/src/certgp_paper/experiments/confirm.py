@@ -74,11 +74,11 @@ class Confirmation:
     def text(self) -> str:
         """Verdict and figures in a line."""
         unit = "NLPD" if self.score == NLPD else f"{self.score}, relative"
-        if len(self.changes) < FEWEST:
-            return f"{self.what}: not confirmed, {len(self.changes)} of {self.cells} cells are too few to say anything"
         verdict = "confirmed" if self.is_confirmed else "not confirmed"
         if not self.left:
             verdict = "all computed again"
+        if len(self.changes) < FEWEST:
+            return f"{self.what}: {verdict}; how far {len(self.changes)} of {self.cells} cells moved says nothing"
         return (
             f"{self.what}: {verdict}, {len(self.changes)} of {self.cells} cells computed again moved by "
             f"{self.mean_change.text(4)} on average and at most by {self.largest_change:.4f} ({unit})"
