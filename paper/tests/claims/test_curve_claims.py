@@ -7,7 +7,8 @@ import pytest
 import made_up_rows as made_up
 from certgp_paper.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED
 from certgp_paper.claims.curves import CLAIMS
-from certgp_paper.claims.sample_means import all_negative, sample_mean
+from certgp_paper.claims.sample_means import all_negative
+from certgp_paper.experiments.sample_means import sample_mean
 from made_up_rows import results
 
 BAND = "As r increases, the uncertainty of MGP decreases"

@@ -39,7 +39,8 @@ def test_nothing_is_decided_without_rows():
         (
             {"figure1": made_up.figure1(fourier=1)},
             "Mercer approximations need",
-            "ratio of ranks 2.00 (2.00 to 2.00); N = 500: lower in 0 of 5 runs (D = 1: 2 against 1)",
+            "over all dimensions together 2.00 (2.00 to 2.00); read strictly, as lower in every single run, it does "
+            "not hold; N = 500: lower in 0 of 5 runs (D = 1: 2 against 1)",
         ),
         (
             {"figure1": made_up.figure1(fourier=120)},
@@ -74,8 +75,10 @@ def test_figure_1_is_judged_at_the_largest_n_and_the_others_are_named():
     finding = verdicts(results(figure1=lost + made_up.figure1()))[the("Mercer approximations need")]
     assert finding.verdict == HOLDS
     assert finding.evidence == (
-        "ratio of ranks 0.33 (0.33 to 0.33); N = 500: lower in 5 of 5 runs (D = 1: 2 against 6); N = 100: lower in 0 "
-        "of 5 runs"
+        "lower in 1 of 1 dimensions, ratio of ranks 0.33 to 0.33; ratio of ranks in each dimension, with intervals "
+        "that hold together: D = 1: 0.33 (0.33 to 0.33); over all dimensions together 0.33 (0.33 to 0.33); read "
+        "strictly, as lower in every single run, it holds; N = 500: lower in 5 of 5 runs (D = 1: 2 against 6); N = "
+        "100: lower in 0 of 5 runs"
     )
     lower = verdicts(results(figure1=[row | {"N": 900} for row in lost] + made_up.figure1()))
     assert lower[the("Mercer approximations need")].verdict == FAILS
@@ -84,6 +87,6 @@ def test_figure_1_is_judged_at_the_largest_n_and_the_others_are_named():
 def test_figure_2_names_its_n():
     other = [row | {"N": 100} for row in made_up.figure2()]
     finding = verdicts(results(figure2=other + made_up.figure2()))[the("At equal rank, random features")]
-    shown = "lower at 5 of 5 ranks and point sets, 5 of these (r = 4: 0.1 against 0.2; "
+    shown = "lower at 5 of 5 ranks and point sets, 5 of these (r = 4: 0.1 against 0.2, "
     assert finding.evidence.startswith(f"N = 500: {shown}")
     assert f"N = 100: {shown}" in finding.evidence

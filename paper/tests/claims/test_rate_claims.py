@@ -31,15 +31,37 @@ def test_a_larger_n_with_few_point_sets_is_named_and_not_judged():
     assert "N = 900: lower in 0 of 1 runs, equal in 1" in found.evidence
 
 
-def test_ranks_are_judged_by_the_mean_of_their_ratio_and_in_every_dimension():
+def test_ranks_are_judged_dimension_by_dimension():
     rows = [row for row in made_up.figure1() if row["method"] in ("mercer", "fourier") and row["kernel"] == "gaussian"]
+    assert judge("Mercer approximations need", figure1=rows).verdict == HOLDS
     equal = [row | {"rank": 2, "D": 2} for row in rows]
-    assert judge("Mercer approximations need", figure1=rows + equal).verdict == HOLDS
-    worse = [row | {"rank": 3 if row["method"] == "mercer" else 2, "D": 2} for row in rows]
-    assert judge("Mercer approximations need", figure1=rows + worse).verdict == UNDECIDED
+    assert judge("Mercer approximations need", figure1=rows + equal).verdict == UNDECIDED
     assert judge("Mercer approximations need", figure1=equal).verdict == UNDECIDED
+    worse = [row | {"rank": 3 if row["method"] == "mercer" else 2, "D": 2} for row in rows]
+    assert judge("Mercer approximations need", figure1=rows + worse).verdict == FAILS
     noisy = [row | ({"rank": (1, 9, 1, 9, 2)[row["seed"]]} if row["method"] == "fourier" else {}) for row in rows]
     assert judge("Mercer approximations need", figure1=noisy).verdict == UNDECIDED
+
+
+def test_the_strict_reading_stands_beside_the_verdict():
+    rows = [row for row in made_up.figure1() if row["method"] in ("mercer", "fourier") and row["kernel"] == "gaussian"]
+    assert "read strictly, as lower in every single run, it holds" in judge("Mercer approx", figure1=rows).evidence
+    ranks = {"mercer": (2,) * 5, "fourier": (8, 8, 6, 6, 2)}
+    tied = [row | {"rank": ranks[row["method"]][row["seed"]]} for row in rows]
+    many = [row | {"seed": row["seed"] + 5 * k} for row in tied for k in range(3)]
+    found = judge("Mercer approximations need", figure1=many)
+    assert found.verdict == HOLDS
+    assert "it does not hold" in found.evidence
+    assert found.brief == (
+        "lower in 1 of 1 dimensions, ratio of ranks 0.37 to 0.37, 15 point sets; lower in 12 of 15 runs, equal in 3"
+    )
+
+
+def test_the_n_with_the_most_point_sets_is_judged():
+    larger = [row | {"N": 900} for row in made_up.figure1(fourier=2)]
+    more = [row | {"seed": row["seed"] + 5} for row in made_up.figure1() if "seed" in row]
+    assert judge("Mercer approximations need", figure1=larger + made_up.figure1()).verdict == UNDECIDED
+    assert judge("Mercer approximations need", figure1=larger + made_up.figure1() + more).verdict == HOLDS
 
 
 def test_one_rank_that_is_worse_fails_on_any_number_of_point_sets():

@@ -141,6 +141,37 @@ def test_what_is_out_of_date_is_listed_and_computed_again(certgp, tmp_path, monk
     assert "0 of 2 finished cells are out of date\n" in outcome.out
 
 
+def test_a_sample_confirms_the_other_cells_of_a_method(certgp, tmp_path, monkeypatch):
+    told = {"nlpd": 0.1, "rmse": 0.1, "cpu_seconds": 1.0, "n_rows": 16599, "n_columns": 18}
+    table = replace(TABLE_NLPD, compute=renamed(lambda settings: told | {"nlpd": 0.101}))
+    monkeypatch.setattr(reproduce, "experiment", lambda name: table)
+    monkeypatch.setattr("certgp_paper.datasets.dataset_path", lambda name: tmp_path)
+    store = CellStore(tmp_path / "results")
+    own = [
+        cell for cell in table.cells(False) if (cell.settings["variant"], cell.settings["method"]) == ("paper", "MGP")
+    ]
+    for cell in own[:9]:
+        store.save(Finished(cell, told, 1.0, {"source": "d1caac891956"}))
+    outcome = certgp("reproduce", "table-nlpd", "--confirm", "4", "--out", "results")
+    assert "table-nlpd: 1 of 1 groups with outdated cells are confirmed" in outcome.out
+    assert "paper MGP: confirmed, 4 of 9 cells computed again moved by +0.0010 ± 0.0000" in outcome.out
+    assert (
+        "0 of 9 finished cells are out of date; 5 of the others are confirmed by cells computed again"
+        in certgp("reproduce", "table-nlpd", "--outdated", "--out", "results").out
+    )
+    content = json.loads((tmp_path / "results" / "table-nlpd.json").read_text())
+    assert [(line["confirmed"], line["cells"]) for line in content["confirmed"]] == [(5, 4)]
+
+
+def test_what_cannot_be_confirmed_is_refused(certgp):
+    few = certgp("reproduce", "table-nlpd", "--confirm", "2", "--out", "results")
+    assert few.code != 0
+    assert "--confirm 2 is too few to judge a method by; use 3 or more" in few.err
+    curves = certgp("reproduce", "curves", "--confirm", "--out", "results")
+    assert curves.code != 0
+    assert "use --renew" in curves.err
+
+
 def renamed(compute):
     """As if it were part of the package, whose code has versions."""
     compute.__module__ = TABLE_NLPD.compute.__module__

@@ -70,6 +70,13 @@ def test_versions_follow_the_code_of_a_method(copy):
     for path in ("cli/output.py", "plots/style.py", "guarantees/certify.py", "models/file.py"):
         (copy / "certgp" / path).write_text("CHANGED = 1\n")
     assert changed(copy, before) == {"MGP"}
+    # a member of a class that only looks at it
+    edit(
+        copy / "certgp" / "kernels" / "base.py",
+        "def __repr__(self) -> str:",
+        "def __repr__(self) -> str:\n        1 + 1",
+    )
+    assert changed(copy, before) == {"MGP"}
     # what all of them use
     edit(copy / "certgp" / "kernels" / "base.py", "class Kernel(", "_UNUSED = 1\n\n\nclass Kernel(")
     assert changed(copy, before) == {"MGP"}  # a definition that nobody uses

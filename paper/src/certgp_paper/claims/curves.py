@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 
 from certgp_paper.claims.finding import Claim, Finding, not_run
-from certgp_paper.claims.sample_means import RULE, all_negative, sample_mean
+from certgp_paper.claims.sample_means import RULE, all_negative
 from certgp_paper.experiments.curve_problem import (
     DTC,
     FOURIER,
@@ -26,6 +26,7 @@ from certgp_paper.experiments.curve_problem import (
 from certgp_paper.experiments.experiment import Row
 from certgp_paper.experiments.ranks import RANKS_SHOWN
 from certgp_paper.experiments.results import Results, chosen_rows, number, rows_of
+from certgp_paper.experiments.sample_means import sample_mean
 
 _SIMILAR = 0.1  # relative difference of errors, and of curves in standard deviations of the exact mean
 _ACCURATE_FROM = 24
@@ -103,7 +104,7 @@ def _fourier_is_lower(metric: str, count: str, word: str) -> Callable[[Results, 
         if own:
             pair = f"{number(own[0], metric):.3f} against {number(own[0], exact):.3f}"
             text += f", on the figure's points in {own[0][count]} of {own[0]['draws']} ({pair})"
-        brief = f"difference {sample_mean(sample).text()}, {len(rows)} point sets; lower in {wins} of {draws} fits"
+        brief = f"{word} {sample_mean(sample).text()}, {len(rows)} point sets; lower in {wins} of {draws} fits"
         return all_negative([sample]), text, brief
 
     return judge
@@ -133,7 +134,8 @@ def _mercer_approaches_exact(results: Results, variant: str) -> Verdict | None:
     return (
         all_negative(samples),
         f"{text}{len(largest)} point sets: {shown} ({change} of {_SIMILAR:g})",
-        f"distance {mean(least):.3f} at rank {min(distances)}, {mean(largest):.3f} at {max(distances)}",
+        f"{mean(least):.3f} standard deviations away at rank {min(distances)}, {mean(largest):.3f} at "
+        f"{max(distances)}, {len(largest)} point sets",
     )
 
 

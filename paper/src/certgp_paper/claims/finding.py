@@ -9,7 +9,7 @@ from certgp_paper.experiments.results import Results
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold here", "undecided here", "not run yet"
 MIXED = "depends on the variant"
-_BRIEF = 120  # characters
+_BRIEF = 125  # characters
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Finding:
         text = self.short or self.evidence.split(";")[0]
         if text.count("(") > text.count(")"):
             text = text[: text.rindex("(")].rstrip()
-        return text if len(text) <= _BRIEF else f"{text[:_BRIEF].rsplit(' ', 1)[0]} .."
+        return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 3].rsplit(' ', 1)[0]} .."
 
 
 @dataclass(frozen=True)

@@ -98,9 +98,10 @@ def judge_all_lower(differences: Sequence[Difference], evidence: str, level: flo
     lower = sum(known and d.mean < 0 for known, d in zip(clear, differences, strict=True))
     higher = sum(known and d.mean > 0 for known, d in zip(clear, differences, strict=True))
     few = sum(difference.count < FEWEST for difference in differences)
-    counts = [f"{lower} of {len(differences)} comparisons lower"]
-    counts += [f"{higher} higher"] if higher else []
-    counts += [f"{few} with fewer than {FEWEST} runs"] if few else []
-    counts += [f"{rest} within the noise"] if (rest := len(differences) - lower - higher - few) else []
+    leaning = sum(difference.mean < 0 for difference in differences)
+    counts = [f"{lower} of {len(differences)} clearly lower"]
+    counts += [f"{leaning} on average"] if leaning > lower else []
+    counts += [f"{higher} clearly higher"] if higher else []
+    counts += [f"{few} with few runs"] if few else []
     text = ", ".join(counts)
     return Finding(all_lower(differences, level), f"{evidence}; {text}", text)

@@ -7,7 +7,7 @@ import csv
 import json
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,12 @@ from certgp_paper.experiments.catalogue import experiment, experiment_names
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
     from certgp_paper.experiments.cells import Cell, Finished
+    from certgp_paper.experiments.confirm import Confirmation
     from certgp_paper.experiments.experiment import Experiment, Row
     from certgp_paper.experiments.store import CellStore
 
 _ALL = "all"
+_SAMPLE = 5  # cells of a method that --confirm computes again
 _PRINTED = 60  # rows on the screen; the files hold all
 # columns that give way on a narrow terminal, by the end of their names, in this order
 _SPARE_COLUMNS = (
@@ -43,6 +45,7 @@ _EXAMPLES = """\
   certgp reproduce table-nlpd --show                    what is finished so far, without computing anything
   certgp reproduce all --outdated                       which finished cells other code than today's has made
   certgp reproduce table-nlpd --renew --only data=elevators rank=6    compute those again
+  certgp reproduce table-nlpd --confirm 5               compute five of each method again: do the others still stand?
 
 Finished cells are kept in DIR, a line each in a .jsonl file: a run that was interrupted goes on where it was.
 """
@@ -79,6 +82,15 @@ def add_parser(commands: Commands) -> None:
         help="list finished cells whose code has changed since, by the version that made them; compute nothing",
     )
     mode.add_argument("--renew", action="store_true", help="compute also those finished cells again that are outdated")
+    mode.add_argument(
+        "--confirm",
+        metavar="K",
+        type=int,
+        nargs="?",
+        const=_SAMPLE,
+        help="of each method's outdated cells compute K again, drawn at random; where their scores moved by less than "
+        f"a margin on average, the others count as those of today's code (default: {_SAMPLE})",
+    )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -89,6 +101,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         return
     if not arguments.show:
         _make_folder(arguments.out)
+    if arguments.confirm is not None:
+        _confirm(names, arguments, console)
+        return
     console.status("starting")
     fields, texts = [], []
     for name in names:
@@ -158,10 +173,63 @@ def _list_outdated(names: Sequence[str], arguments: argparse.Namespace, console:
         fields.append({"name": name, "finished": len(finished), "outdated": [dict(cell.settings) for cell in old]})
         seconds = sum(each.seconds for each in finished if each.cell.key in keys)
         again = f", which took {seconds / 3600:.1f} hours" if old else ""
-        lines = [f"{name}: {len(old)} of {len(finished)} finished cells are out of date{again}"]
+        held = sum("confirmed" in each.made_by and each.cell.key not in keys for each in finished)
+        others = f"; {held} of the others are confirmed by cells computed again" if held else ""
+        lines = [f"{name}: {len(old)} of {len(finished)} finished cells are out of date{again}{others}"]
         lines += [f"  {count:5d}  {maker}" for maker, count in makers.items()]
         texts.append("\n".join(lines))
     console.result({"command": "reproduce", "outdated": fields}, "\n".join(texts))
+
+
+def _confirm(names: Sequence[str], arguments: argparse.Namespace, console: Console) -> None:
+    """Compute a sample of each group of outdated cells again, and say of each group whether it is confirmed."""
+    from certgp_paper.experiments.confirm import FEWEST
+    from certgp_paper.experiments.store import CellStore
+
+    if arguments.confirm < FEWEST:
+        raise InvalidInputError(f"--confirm {arguments.confirm} is too few to judge a method by; use {FEWEST} or more")
+    store, fields, texts = CellStore(arguments.out), [], []
+    for found in _with_score(names, arguments, console):
+        groups = _confirm_groups(found, store, arguments, console)
+        confirmed = sum(group.is_confirmed for group in groups)
+        texts.append(f"{found.name}: {confirmed} of {len(groups)} groups with outdated cells are confirmed")
+        texts += [f"  {group.text()}" for group in groups]
+        told = [{"what": group.what, "confirmed": group.is_confirmed, **group.mark} for group in groups]
+        fields.append({"name": found.name, "groups": finite(told)})
+    console.result({"command": "reproduce", "confirm": fields}, "\n".join(texts))
+
+
+def _confirm_groups(
+    found: Experiment, store: CellStore, arguments: argparse.Namespace, console: Console
+) -> list[Confirmation]:
+    from certgp_paper.experiments.confirm import confirm_groups
+
+    def renew(drawn: Sequence[Cell]) -> None:
+        _compute(found, drawn, store, console, renew=True)
+
+    def at_hand(cell: Cell) -> bool:
+        return not _lacks_data(cell)
+
+    cells = found.cells(arguments.quick)
+    groups = []
+    for group in confirm_groups(found, _wanted(cells, arguments, console), store, arguments.confirm, renew, at_hand):
+        console.notice(f"{found.name}: {group.text()}")
+        groups.append(group)
+    finished = store.finished(cells)
+    _write(found, found.rows(finished), finished, arguments)
+    return groups
+
+
+def _with_score(names: Sequence[str], arguments: argparse.Namespace, console: Console) -> Iterator[Experiment]:
+    """Experiments whose cells have a single figure to compare; of all experiments, the others are left out."""
+    for name in names:
+        found = experiment(name)
+        if found.score:
+            yield found
+        elif arguments.name != _ALL:
+            raise InvalidInputError(f"the cells of {name} have no single figure to compare; use --renew")
+        else:
+            console.notice(f"note: {name} is left out: its cells have no single figure to compare; use --renew")
 
 
 def _compute(found: Experiment, cells: Sequence[Cell], store: CellStore, console: Console, renew: bool = False) -> None:
@@ -184,12 +252,9 @@ def _with_data(
 
     Where that leaves nothing of what was asked for, the missing file is an error.
     """
-    from certgp_paper.datasets import dataset_path, missing_dataset
+    from certgp_paper.datasets import missing_dataset
 
-    def lacks_data(cell: Cell) -> bool:
-        return "data" in cell.settings and not dataset_path(str(cell.settings["data"])).exists()
-
-    missing = [cell for cell in cells if lacks_data(cell) and (arguments.renew or store.load(cell) is None)]
+    missing = [cell for cell in cells if _lacks_data(cell) and (arguments.renew or store.load(cell) is None)]
     reasons = {name: missing_dataset(name) for name in dict.fromkeys(str(cell.settings["data"]) for cell in missing)}
     if missing and len(missing) == len(cells) and arguments.name != _ALL:
         raise DataFileError("; ".join(reasons.values()))
@@ -197,6 +262,12 @@ def _with_data(
         console.notice(f"note: {name} is left out: {reason}")
     left_out = {cell.key for cell in missing}
     return [cell for cell in cells if cell.key not in left_out]
+
+
+def _lacks_data(cell: Cell) -> bool:
+    from certgp_paper.datasets import dataset_path
+
+    return "data" in cell.settings and not dataset_path(str(cell.settings["data"])).exists()
 
 
 def _wanted(cells: Sequence[Cell], arguments: argparse.Namespace, console: Console) -> Sequence[Cell]:
@@ -222,7 +293,7 @@ def _write(
     if not rows:
         return []
     from certgp.data.tables import replacing
-    from certgp_paper.experiments.trace import describe_makers, describe_moves
+    from certgp_paper.experiments.trace import describe_confirmations, describe_makers, describe_moves
     from certgp_paper.figures import save_drawing
 
     quick = arguments.quick
@@ -235,6 +306,7 @@ def _write(
         content = {
             "title": title,
             "made_by": describe_makers(finished),
+            "confirmed": describe_confirmations(finished),
             "moved": describe_moves(finished),
             "rows": finite(list(rows)),
         }

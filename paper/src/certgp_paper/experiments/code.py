@@ -41,9 +41,10 @@ def cell_version(cell: Cell, compute: Compute) -> str | None:
 
 
 def is_outdated(finished: Finished, compute: Compute) -> bool:
-    """Was it made by other code than that of today, or by code that is not recorded?"""
+    """Was it made by other code than that of today, or code not recorded, and not confirmed for that of today?"""
     version = cell_version(finished.cell, compute)
-    return version is not None and finished.made_by.get("version") != version
+    known = (finished.made_by.get("version"), finished.made_by.get("confirmed", {}).get("version"))
+    return version is not None and version not in known
 
 
 def outdated_cells(cells: Sequence[Finished], compute: Compute) -> list[Cell]:

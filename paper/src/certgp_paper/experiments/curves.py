@@ -37,4 +37,5 @@ CURVES = Experiment(
     _cells,
     compute_curve_cell,
     curve_rows,
+    score="",
 )

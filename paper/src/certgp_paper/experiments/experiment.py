@@ -20,4 +20,5 @@ class Experiment:
     cells: Callable[[bool], Sequence[Cell]]  # of the full protocol, or of the quick one (True)
     compute: Callable[[Settings], Values]
     rows: Callable[[Sequence[Finished]], Sequence[Row]]  # paper, ours, difference; from the cells finished so far
+    score: str = "nlpd"  # the figure of a cell by which code is compared; "" where a cell holds no single one
     left_out: str = ""  # what of the paper's protocol is left out on purpose, and why

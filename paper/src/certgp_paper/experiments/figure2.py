@@ -152,4 +152,5 @@ FIGURE2 = Experiment(
     _cells,
     _compute,
     _rows,
+    score="",
 )

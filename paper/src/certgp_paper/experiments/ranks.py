@@ -46,4 +46,5 @@ RANKS = Experiment(
     _cells,
     compute_curve_cell,
     curve_rows,
+    score="",
 )

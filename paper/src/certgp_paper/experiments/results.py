@@ -16,12 +16,15 @@ from certgp_paper.experiments.experiment import Row
 
 @dataclass(frozen=True)
 class Result:
-    """NAME.json: a title, rows, which versions of the code made them, and how far cells moved that were made again."""
+    """NAME.json: a title, rows, which versions of the code made them, how far cells moved that were made again, and for
+    which versions that confirms the others.
+    """
 
     title: str
     rows: Sequence[Row]
     made_by: Sequence[Row] = ()
     moved: Row | None = None
+    confirmed: Sequence[Row] = ()
 
 
 Results = Mapping[str, Result]
@@ -40,7 +43,7 @@ def _read(path: Path) -> Result:
             raise TypeError("a row is not an object")
     except (ValueError, KeyError, TypeError) as error:
         raise DataFileError(f"{path} holds no results of 'certgp reproduce' ({error}); write it again") from error
-    return Result(title, rows, content.get("made_by", ()), content.get("moved"))
+    return Result(title, rows, content.get("made_by", ()), content.get("moved"), content.get("confirmed", ()))
 
 
 def rows_of(results: Results, name: str) -> Sequence[Row]:

@@ -14,6 +14,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from importlib import metadata
@@ -48,17 +49,25 @@ class CellStore:
 
     def save(self, finished: Finished) -> None:
         """Append a finished cell; when this returns, it is on the disk."""
-        content = {
-            "settings": dict(finished.cell.settings),
-            "result": dict(finished.result),
-            "seconds": round(finished.seconds, 3),
-            "made_by": dict(finished.made_by),
-        }
-        line = _line(content)  # before the file is touched: it may hold what JSON does not know
+        line = _line(_content(finished))  # before the file is touched: it may hold what JSON does not know
         self.folder.mkdir(parents=True, exist_ok=True)
         with _locked(self.path(finished.cell.family)) as stream:
             _complete_last_line(stream)
             _write(stream, line)
+
+    def confirm(self, cells: Sequence[Finished], confirmed: Values) -> None:
+        """Note beside the version that made them that these cells are also those of another one.
+
+        Cells that another process has replaced in the meantime stay as they are.
+        """
+        for family, some in _by_family(cells).items():
+            with _locked(self.path(family)) as stream:
+                lines = _parse(self.path(family), stream.read())
+                held = [cell for cell in some if lines.get(cell.cell.key) == _content(cell)]
+                marked = [replace(cell, made_by={**cell.made_by, "confirmed": dict(confirmed)}) for cell in held]
+                _complete_last_line(stream)
+                _write(stream, b"".join(_line(_content(cell)) for cell in marked))
+            self.compact(family)
 
     def compact(self, family: str) -> None:
         """Drop lines that a later one replaces, in one step: the file is the old or the new one, whole."""
@@ -110,6 +119,20 @@ def _parse(path: Path, content: bytes) -> _Lines:
         lines.pop(key, None)
         lines[key] = line
     return lines
+
+
+def _by_family(cells: Sequence[Finished]) -> dict[str, list[Finished]]:
+    families = dict.fromkeys(cell.cell.family for cell in cells)
+    return {family: [cell for cell in cells if cell.cell.family == family] for family in families}
+
+
+def _content(finished: Finished) -> dict[str, Any]:
+    return {
+        "settings": dict(finished.cell.settings),
+        "result": dict(finished.result),
+        "seconds": round(finished.seconds, 3),
+        "made_by": dict(finished.made_by),
+    }
 
 
 def _line(content: Values) -> bytes:
@@ -165,7 +188,7 @@ def compute_cells(
 ) -> Iterator[Finished]:
     """All cells, in order: those in the store as they are, the others computed and kept at once.
 
-    With ``renew``, cells that other code than the present one made are computed again; the new line says what the old
+    With ``renew``, cells that are out of date are computed again; the new line says what the old
     one was. One that fails keeps its old line.
 
     ``announce(cell, number, total)`` is called before each computation. A cell that fails, or whose result is not a

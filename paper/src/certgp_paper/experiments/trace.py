@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from statistics import mean
 from typing import Any
 
-from certgp_paper.experiments.cells import Finished
+from certgp_paper.experiments.cells import Cell, Finished
 
 # Cells from before versions were recorded hold a hash of the whole tree. These trees are commits of this repository.
 EARLIER_COMMITS = {
@@ -41,16 +42,33 @@ def count_makers(cells: Sequence[Finished]) -> dict[str, int]:
     return dict(Counter(map(maker, cells)).most_common())
 
 
+def group_of(cell: Cell) -> str:
+    """Variant and method of a cell in words: what the same code makes."""
+    keys = [cell.settings.get(key) for key in ("variant", "kernel", "method", "features")]
+    return " ".join(str(key) for key in keys if key is not None) or "all"
+
+
 def describe_makers(cells: Sequence[Finished]) -> list[dict[str, Any]]:
     """For each variant and method: which version made how many cells, the largest count first."""
     groups: dict[str, list[Finished]] = {}
     for cell in cells:
-        keys = [cell.cell.settings.get(key) for key in ("variant", "kernel", "method", "features")]
-        groups.setdefault(" ".join(str(key) for key in keys if key is not None) or "all", []).append(cell)
+        groups.setdefault(group_of(cell.cell), []).append(cell)
     return [
         {"what": what, "made_by": by, "cells": count}
         for what, some in sorted(groups.items())
         for by, count in count_makers(some).items()
+    ]
+
+
+def describe_confirmations(cells: Sequence[Finished]) -> list[dict[str, Any]]:
+    """For each group and version that cells computed again have confirmed: how many carry that, and how far they moved.
+
+    Cells of a group that were confirmed by several runs stand in several lines.
+    """
+    marked = [cell for cell in cells if "confirmed" in cell.made_by]
+    marks = [(group_of(cell.cell), json.dumps(cell.made_by["confirmed"])) for cell in marked]
+    return [
+        {"what": what, "confirmed": count, **json.loads(mark)} for (what, mark), count in sorted(Counter(marks).items())
     ]
 
 

@@ -24,16 +24,30 @@ _PACKAGES = {
     "certgp": Path(str(certgp.__file__)).parent,
     "certgp_paper": Path(str(certgp_paper.__file__)).parent,
 }
-# what comes after the result, modules and single definitions: left out wherever the library itself uses it
+# what comes after the result or beside it: modules, single definitions and single members of classes, left out wherever
+# the library itself uses them
 _LATER = (
     "certgp.cli",
     "certgp.plots",
     "certgp.guarantees",
+    "certgp.errors:ExtrapolationWarning",
+    "certgp.errors:warn_user",
+    "certgp.estimators.base:GPRegressor.certify",
+    "certgp.estimators.base:GPRegressor.predict_interval",
+    "certgp.estimators.base:GPRegressor.predict_quantiles",
+    "certgp.estimators.base:GPRegressor.rank_curve",
+    "certgp.estimators.base:GPRegressor.sample_y",
+    "certgp.estimators.base:GPRegressor.save",
+    "certgp.estimators.fingerprint",
     "certgp.estimators.persistence",
+    "certgp.kernels.base:Kernel.__repr__",
+    "certgp.methods:registered_name",
     "certgp.models.description",
     "certgp.models.file",
     "certgp.models.fitted:_extend",
+    "certgp.models.fitted:FittedModel.sample",
     "certgp.models.format2",
+    "certgp.training.progress",
     "certgp.version",
     "certgp_paper.claims",
     "certgp_paper.commands",
@@ -157,12 +171,23 @@ def _module(module: str) -> _Module:
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             found.imports |= {alias.asname or alias.name: (node.module, alias.name) for alias in node.names}
     for statement in _Essential().visit(tree).body:
+        if isinstance(statement, ast.ClassDef):
+            statement.body = _without_later(statement, module)
         if not isinstance(statement, (ast.Import, ast.ImportFrom)):
             names = list(_defined_names(statement))
             for name in names:
                 found.definitions.setdefault(name, []).append(statement)
             found.others += [] if names or isinstance(statement, ast.Pass) else [statement]
     return found
+
+
+def _without_later(statement: ast.ClassDef, module: str) -> list[ast.stmt]:
+    """The body of a class without members that look at a finished result."""
+
+    def is_later(member: ast.stmt) -> bool:
+        return isinstance(member, ast.FunctionDef) and f"{module}:{statement.name}.{member.name}" in _LATER
+
+    return [member for member in statement.body if not is_later(member)] or [ast.Pass()]
 
 
 def _defined_names(statement: ast.stmt) -> Iterator[str]:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from certgp.plots.style import BLUE, GREEN, SMALL, VERMILION, new_figure, tidy
 from certgp_paper.experiments.experiment import Row
+from certgp_paper.figures.axes import label_log_axis
 
 _COLOURS = {"SGPR": GREEN, "FGP": VERMILION, "MGP": BLUE}
 _LINES = {"song": "-", "buzz": "--", "electric": ":"}
@@ -23,6 +24,7 @@ def draw(rows: Sequence[Row]) -> Figure:
         _draw_lines(axes, [row for row in rows if row["rank"] == lowest], column)
         axes.set_xscale("log")
         axes.set_yscale("log")
+    label_log_axis(right.yaxis)
     tidy(left, f"rank {lowest}: training, one thread", "rows (simulated)", "CPU seconds, 300 epochs")
     tidy(right, "peak memory, rows included", "rows (simulated)", "GB")
     handles, labels = left.get_legend_handles_labels()

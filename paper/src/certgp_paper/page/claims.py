@@ -18,10 +18,18 @@ def claims_table(results: Results) -> str:
     """All claims and verdicts, in a screen."""
     judged = _judged(results)
     counts = {mark: sum(found.verdict == mark for _, found in judged) for mark in _MARKS}
+    words = {
+        HOLDS: "hold here",
+        FAILS: "do not",
+        UNDECIDED: "are undecided",
+        MIXED: "depend on the variant",
+        NOT_RUN: "not run",
+    }
+    told = ", ".join(f"{counts[mark]} {text}" for mark, text in words.items() if counts[mark])
     head = (
-        f"Of {len(judged)} claims of the paper's text {counts[HOLDS]} hold here, {counts[FAILS]} do not, "
-        f"{counts[UNDECIDED]} are undecided, {counts[MIXED]} differ between variants, {counts[NOT_RUN]} are not run. "
-        "A link leads to numbers and rule."
+        f"Of {len(judged)} claims of the paper's text: {told}. What rests on random splits or draws is judged at the "
+        "5 % level over all comparisons of a claim, and on five of them at least; what is not clear either way is "
+        "undecided. `certgp` and `paper` are our training and the paper's. A link leads to numbers and rule."
     )
     rows = [
         (_verdict(found), f"[{claim.statement}](reproduction/claims.md#{slug(claim.statement)})", _how_sure(found))

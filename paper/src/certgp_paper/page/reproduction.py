@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from certgp.data.tables import replacing
+from certgp_paper.experiments.confirm import MARGIN
+from certgp_paper.experiments.experiment import Row
 from certgp_paper.experiments.results import Result, Results, read_results
 from certgp_paper.figures import save_drawing
 from certgp_paper.page.claims import claims_page, claims_table
@@ -92,7 +94,41 @@ def _made_by(result: Result) -> str:
     if earlier:
         most = sorted(earlier, key=lambda maker: -earlier[maker])
         texts.append(f"{sum(earlier.values())} cells by earlier code ({', '.join(most)})")
-    return f"Made by: {'; '.join(texts)}."
+    return f"Made by: {'; '.join(texts)}.{_confirmed(result)}"
+
+
+def _confirmed(result: Result) -> str:
+    """How many cells later code has confirmed, by how many that were computed again, and how far these moved."""
+    if not result.confirmed:
+        return ""
+    held, again = (sum(int(row[key]) for row in result.confirmed) for key in ("confirmed", "cells"))
+    largest = max(float(row["largest_change"]) for row in result.confirmed)
+    score = "NLPD" if result.confirmed[0]["score"] == "nlpd" else f"{result.confirmed[0]['score']}, relatively,"
+    return (
+        f" {held} of the cells are confirmed for later code by {again} of them computed again, whose {score} moved by "
+        f"{largest:.4f} at most and by less than {MARGIN:g} on average in each group."
+    )
+
+
+_CONFIRMED = (
+    "Confirmed for later code: of each group some cells, drawn at random, were computed again (`--confirm`). Where the "
+    f"95 % t interval of the mean change of their score lies within {MARGIN:g} nats of NLPD, or 1 % of another figure, "
+    "the others count as those of that version too. Times are not compared."
+)
+_CONFIRMED_COLUMNS = (
+    "what",
+    "for version",
+    "cells confirmed",
+    "by cells computed again",
+    "mean change",
+    "largest change",
+)
+
+
+def _confirmation(row: Row) -> tuple[str, ...]:
+    again = f"{shown(row['cells'])} of {shown(row['of'])}"
+    changes = (f"{float(row['mean_change']):+.4f}", f"{float(row['largest_change']):.4f}")
+    return shown(row["what"]), shown(row["version"]), shown(row["confirmed"]), again, *changes
 
 
 def _own_page(section: Section, results: Results, pictures: Mapping[str, str]) -> str:
@@ -116,9 +152,11 @@ def _versions(name: str, result: Result) -> list[str]:
         "A version is a hash of the code that a result depends on. Cells from before versions were recorded hold a "
         "hash of the whole tree, which is that of the commit named here. `certgp reproduce "
         f"{name} --outdated --out paper/results` lists cells whose code has changed since, `--renew` computes them "
-        "again."
+        "again, `--confirm` some of them."
     )
     parts = ["## Versions", text, markdown_table(("what", "made by", "cells"), lines)]
+    if result.confirmed:
+        parts += [_CONFIRMED, markdown_table(_CONFIRMED_COLUMNS, [_confirmation(row) for row in result.confirmed])]
     if result.moved:
         parts.append(
             f"{shown(result.moved['cells'])} cells were computed again with later code: NLPD moved by "
