@@ -31,7 +31,7 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
         out: Mercer models need the Gaussian kernel, Fourier models one with a spectral law
     max_iter : optimiser iterations of each candidate; None takes each method's own default
     tolerance, max_rank, dtype, engine, checkpoint, cap_rank : see ``LowRankParameters``
-    standardize, noise, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
+    standardize, noise, likelihood, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
     """
 
     candidates: Sequence[str] = CANDIDATES

@@ -30,7 +30,7 @@ class LocalGP(StartParameters, SharedParameters, GPRegressor):
     length_scale, signal_variance, noise_variance, optimize : see ``StartParameters``
     max_iter : most optimiser iterations, in rounds of 10 or 15 that see fresh rows each; below 120 the kernel is not
         chosen but Matern 3/2
-    standardize, noise, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
+    standardize, noise, likelihood, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
 
     Notes
     -----

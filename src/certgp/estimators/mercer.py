@@ -35,7 +35,7 @@ class MercerGP(ObjectiveParameters, LowRankParameters, StartParameters, SharedPa
         tried and dropped come on top
     length_scale, signal_variance, noise_variance, optimize : see ``StartParameters``
     tolerance, max_rank, dtype, engine, checkpoint, cap_rank : see ``LowRankParameters``
-    standardize, noise, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
+    standardize, noise, likelihood, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
     """
 
     projection: int | Literal["auto"] | None = "auto"

@@ -91,8 +91,9 @@ class KernelSystem:
 
     def mean_rounding(self, weights: Tensor, largest: float | None = None) -> float:
         """A bound on the rounding of k(x)'a, for entries of k(x) of at most ``largest``."""
-        additions = (self.matrix.additions_per_entry() + 12) * UNIT_ROUNDOFF
-        sizes = weights.abs() if self.matrix.root is None else self.matrix.root * weights.abs()
+        root = self.matrix.root
+        additions = (self.matrix.additions_per_entry() + (8 if root is None else 12)) * UNIT_ROUNDOFF
+        sizes = weights.abs() if root is None else root * weights.abs()
         return (self.largest if largest is None else largest) * float(sizes @ (self._columns + additions))
 
 
