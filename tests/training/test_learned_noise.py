@@ -80,10 +80,10 @@ def test_always_keeps_what_was_learned(process):
     assert 0.1 < float(process.noise_model.at(new.rows).variance.median()) < 0.5
 
 
-@pytest.mark.parametrize(("rows", "word"), [(unseen(50, np.exp), "fewer than 80"), (None, "do not vary")])
+@pytest.mark.parametrize(("rows", "word"), [(unseen(150, np.exp), "fewer than 200"), (None, "do not vary")])
 def test_what_cannot_tell_is_not_asked(process, rows, word):
     if rows is None:
-        rows = unseen(200, np.exp)
+        rows = unseen(250, np.exp)
         rows.rows.X[:] = 1.0
     learn(process, rows)
     assert process.noise_model is None

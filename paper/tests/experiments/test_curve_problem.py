@@ -49,12 +49,12 @@ def test_the_papers_models_have_its_likelihood_order_and_frequencies():
     assert {key: parameters[key] for key in wanted} == wanted
 
 
-def test_certgps_models_are_the_defaults():
+def test_certgps_models_are_the_defaults_with_constant_noise():
     x = draw_points(25, 0)[0]
     for features in (MERCER, FOURIER):
         (model,) = curve_models(OWN, features, 10)
         estimator = model.build(x, 0)
-        given = {"rank": 10, "cap_rank": False, "length_scale": 0.2, "random_state": 0}
+        given = {"rank": 10, "cap_rank": False, "length_scale": 0.2, "noise": "constant", "random_state": 0}
         given |= {"projection": None} if features == MERCER else {}
         assert estimator.get_params() == type(estimator)().get_params() | given
 

@@ -9,13 +9,11 @@ it is kept: only where it predicts better than the best constant noise by more t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 from torch import Tensor
@@ -34,7 +32,7 @@ from certgp.gp import (
 from certgp.gp.calibration import Array, gaussian_log_density
 from certgp.gp.noise import NoiseBasis, NoiseGain, NoiseInputs, NoiseModel
 
-FEWEST_ROWS = 80  # below, noise is constant without a trial
+FEWEST_ROWS = 200  # below, noise is constant without a trial
 _MOST_ROWS = 20_000  # that a hundred or so weights need, and that local models predict in a moment
 _MOST_NUMBERS = 2**21  # of psi (16 MiB)
 _FOLDS = 4
@@ -134,7 +132,7 @@ def learn_noise(process: GaussianProcess, unseen: Unseen, rng: np.random.Generat
     facts = residuals.numpy(), variance.numpy(), level, fitted.unseen.numpy()
     # the shape that one half of the folds chooses is judged on the other half
     half = (folds < _FOLDS // 2).numpy()
-    chosen, first, second = _choose_shapes(*facts, [np.ones(n, dtype=bool), half, ~half])
+    chosen, first, second = _choose_shapes(*facts, np.stack([np.ones(n), half, ~half], 1))
     constant = -gaussian_log_density(residuals.numpy(), np.zeros(n), variance.numpy() + level)
     gains = constant - np.where(half, second.losses(*facts), first.losses(*facts))
     error = float(gains.std(ddof=1)) / math.sqrt(n)
@@ -173,35 +171,34 @@ class _Shape:
         return _mixture_losses(narrow, wide, self.share)
 
 
-def _choose_shapes(
-    residuals: Array, variance: Array, level: float, log_noise: Array, groups: Sequence[NDArray[np.bool_]]
-) -> list[_Shape]:
-    """For each group of rows (n,): the least mean loss among shapes whose 95 % intervals hold as many rows as they
-    should, as far as these rows can tell; among all where none does.
+def _choose_shapes(residuals: Array, variance: Array, level: float, log_noise: Array, groups: Array) -> list[_Shape]:
+    """For each group of rows, a column of ones and zeros (n, g): the least mean loss among shapes whose 95 % intervals
+    hold as many rows as they should, as far as these rows can tell; among all where none does.
     """
-    size = np.abs(residuals)
-    wide = {c: _log_density_and_share(size, variance + c * level) for c in _WIDE}
-    best: list[tuple[bool, float, _Shape] | None] = [None] * len(groups)
+    size, p = np.abs(residuals), np.array(_SHARES)[:, None]
+    wide, wide_below = (
+        np.stack(part)[:, None]
+        for part in zip(*(_log_density_and_share(size, variance + c * level) for c in _WIDE), strict=True)
+    )
+    counts = groups.sum(0)
+    allowed = np.maximum(_COVERAGE_ERROR, 2.0 * np.sqrt(_COVERAGE * (1.0 - _COVERAGE) / counts))
+    best: list[tuple[bool, float, _Shape] | None] = [None] * len(counts)
     for k, a in product(range(log_noise.shape[1]), _FACTORS):
         density, below = _log_density_and_share(size, variance + a * np.exp(log_noise[:, k]))
-        for (c, (other, other_below)), p in product(wide.items(), _SHARES):
-            losses = _mixture_losses(density, other, p)
-            inside = (1.0 - p) * below + p * other_below < 0.5 * (1.0 + _COVERAGE)
-            for i, group in enumerate(groups):
-                key = _misses_coverage(inside[group]), float(losses[group].mean())
-                known = best[i]
-                if known is None or key < known[:2]:
-                    best[i] = *key, _Shape(k, a, p, c)
+        losses = _mixture_losses(density, wide, p) @ groups / counts  # (c, p, g)
+        inside = ((1.0 - p) * below + p * wide_below < 0.5 * (1.0 + _COVERAGE)) @ groups / counts
+        misses = np.abs(inside - _COVERAGE) > allowed
+        for g, known in enumerate(best):
+            first = np.lexsort((losses[..., g].ravel(), misses[..., g].ravel()))[0]
+            c, share = np.unravel_index(first, losses.shape[:2])
+            key = bool(misses[c, share, g]), float(losses[c, share, g])
+            if known is None or key < known[:2]:
+                best[g] = *key, _Shape(k, a, _SHARES[share], _WIDE[c])
     return [found[2] for found in best if found is not None]
 
 
-def _misses_coverage(inside: NDArray[np.bool_]) -> bool:
-    chance = 2.0 * math.sqrt(_COVERAGE * (1.0 - _COVERAGE) / len(inside))
-    return abs(float(inside.mean()) - _COVERAGE) > max(_COVERAGE_ERROR, chance)
-
-
-def _mixture_losses(narrow: Array, wide: Array, share: float) -> Array:
-    return np.asarray(-np.logaddexp(math.log1p(-share) + narrow, math.log(share) + wide))
+def _mixture_losses(narrow: Array, wide: Array, share: float | Array) -> Array:
+    return np.asarray(-np.logaddexp(np.log1p(-share) + narrow, np.log(share) + wide))
 
 
 def _log_density_and_share(size: Array, variance: Array) -> tuple[Array, Array]:
