@@ -105,7 +105,7 @@ def test_dual_weights_that_are_wrong_are_noticed(monkeypatch):
     kernel, noise = Gaussian(0.5), 0.1
     model = LowRankModel(Identity(1), NystromMap(kernel, X[:5]))
     problem = Problem(model, 1.0, noise, ChunkSource(Chunk(X, y)), LocalEngine())
-    system = ExactSystem(read_reference(problem, reference_features(kernel, X, 80)), X, y)
+    system = ExactSystem(read_reference(problem, reference_features(kernel, X, 80)), Chunk(X, y))
     new = torch.linspace(-2.0, 2.0, 9, dtype=torch.float64)[:, None]
     K = kernel(X, X) + noise * torch.eye(80, dtype=torch.float64)
     exact = kernel(new, X) @ torch.linalg.solve(K, y)
