@@ -3,8 +3,8 @@
     python benchmarks/noise.py --append noise.jsonl                       (data sets; goes on after a stop)
     python benchmarks/noise.py --homoscedastic --append homoscedastic.jsonl
 
-The splits are those of the paper's released code (see ``accuracy.py``), y in units of its standard deviation; nothing
-is chosen on test rows. The constant noise is that of the same fit without its noise model, which is what
+The splits are those of the paper's released code (see ``accuracy.py``), y in units of its standard deviation; no fit
+chooses anything on test rows. The constant noise is that of the same fit without its noise model, which is what
 ``noise="constant"`` gives. CPU seconds of the noise step are part of those of the fit. CRPS is the mean pinball loss
 of 99 quantiles, doubled. With ``--homoscedastic``: simulated rows of constant noise, where a noise model can only harm.
 """
