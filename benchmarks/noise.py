@@ -3,8 +3,8 @@
     python benchmarks/noise.py --append noise.jsonl                       (data sets; goes on after a stop)
     python benchmarks/noise.py --homoscedastic --append homoscedastic.jsonl
 
-The splits are those of the paper's released code (see ``accuracy.py``), y in units of its standard deviation; nothing
-is chosen on test rows. The constant noise is that of the same fit without its noise model, which is what
+The splits are those of the paper's released code (see ``accuracy.py``), y in units of its standard deviation; no fit
+chooses anything on test rows. The constant noise is that of the same fit without its noise model, which is what
 ``noise="constant"`` gives. CPU seconds of the noise step are part of those of the fit. CRPS is the mean pinball loss
 of 99 quantiles, doubled. With ``--homoscedastic``: simulated rows of constant noise, where a noise model can only harm.
 """
@@ -134,12 +134,13 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=MODELS, default=["sparse", "local", "deep-fourier"])
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--homoscedastic", action="store_true")
+    parser.add_argument("--rows", nargs="+", type=int, default=ROWS, help="simulated, with --homoscedastic")
     parser.add_argument("--append", type=Path)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     cells, seconds = Cells(arguments.append, KEYS), NoiseSeconds()
     if arguments.homoscedastic:
-        for kind, n, model, draw in product(("signal", "noise"), ROWS, arguments.models, range(DRAWS)):
+        for kind, n, model, draw in product(("signal", "noise"), arguments.rows, arguments.models, range(DRAWS)):
             if (f"{kind}-{n}", model, draw) not in cells:
                 cells.add(run_homoscedastic(kind, n, model, draw, seconds))
     else:

@@ -83,29 +83,29 @@ def _most_rows(columns: int) -> int:
 
 def add_noise_model(process: GaussianProcess, source: RowSource, rng: np.random.Generator, always: bool) -> None:
     """Give a process that was conditioned on these rows a noise model, where that pays or ``always``."""
-    enough = source.n_rows >= FEWEST_ROWS
-    unseen = leave_one_out(process, source, rng) if enough or always else None
-    if unseen is not None:
-        learn_noise(process, unseen, rng, always)
+    if isinstance(process, LowRankProcess | ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess):
+        if always or source.n_rows >= FEWEST_ROWS:
+            learn_noise(process, leave_one_out(process, source, rng), rng, always)
     elif always:
         refuse_input_noise(f"a {type(process).__name__} cannot predict its rows without their own targets")
 
 
-def leave_one_out(process: GaussianProcess, source: RowSource, rng: np.random.Generator) -> Unseen | None:
-    """Some of the rows, each predicted from all others; None where the process has no way to do that."""
-    if isinstance(process, LowRankProcess):
-        chunk = source.sample(_most_rows(process.rank + 2 * source.n_columns), rng)
-        parts, size = [], default_chunk_rows(process.rank)
-        for start in range(0, len(chunk.y), size):
-            part = slice(start, start + size)
-            some = chunk.pick(part)
-            parts.append(process.leave_one_out(some.X, some.y, some.weight))
-        return Unseen(NoiseInputs.join(parts), chunk.y, chunk.weight)
-    if isinstance(process, ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess):
+def leave_one_out(
+    process: LowRankProcess | ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess,
+    source: RowSource,
+    rng: np.random.Generator,
+) -> Unseen:
+    """Some of the rows, each predicted from all others."""
+    if not isinstance(process, LowRankProcess):
         rows = np.sort(rng.permutation(process.n_rows)[:_MOST_ROWS])
         some = process.rows.pick(torch.from_numpy(rows)).to(torch.float64)
         return Unseen(process.leave_one_out(rows), some.y, some.weight)
-    return None
+    chunk = source.sample(_most_rows(process.rank + 2 * source.n_columns), rng)
+    parts, size = [], default_chunk_rows(process.rank)
+    for start in range(0, len(chunk.y), size):
+        some = chunk.pick(slice(start, start + size))
+        parts.append(process.leave_one_out(some.X, some.y, some.weight))
+    return Unseen(NoiseInputs.join(parts), chunk.y, chunk.weight)
 
 
 def refuse_input_noise(why: str) -> None:
@@ -128,7 +128,9 @@ def learn_noise(process: GaussianProcess, unseen: Unseen, rng: np.random.Generat
     level = constant_noise(residuals.numpy(), variance.numpy())
     basis = NoiseBasis.of(unseen.rows, level)
     folds = torch.from_numpy(rng.permutation(n) % _FOLDS)
-    fitted = _Scoring(basis(unseen.rows), residuals, variance, level, folds).run()
+    psi = basis(unseen.rows)
+    del unseen  # and the features in it
+    fitted = _Scoring(psi, residuals, variance, level, folds).run()
     facts = residuals.numpy(), variance.numpy(), level, fitted.unseen.numpy()
     # the shape that one half of the folds chooses is judged on the other half
     half = (folds < _FOLDS // 2).numpy()
@@ -271,14 +273,14 @@ class _Scoring:
         low, high = (self._start + end for end in _RANGE)
         noise = torch.addmm(b, self._psi, w).clamp_(low, high).exp_()
         total = noise + self._variance
-        losses = (self._seen * (total.log() + self._squares / total)).sum(0)
+        losses = (self._squares / total).add_(total.log_()).mul_(self._seen).sum(0)
         return 0.5 * (losses + self._penalties * w.square().sum(0)), noise
 
     def _step(self, noise: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
         total = noise + self._variance
-        kappa = self._seen * (noise / total)
-        slope = 0.5 * kappa * (self._squares / total - 1.0)  # (n, K)
-        weight = 0.5 * kappa.square().sum(0) / self._counts + torch.finfo(torch.float64).tiny
+        kappa = (noise / total).mul_(self._seen)
+        slope = torch.div(self._squares, total, out=total).sub_(1.0).mul_(kappa).mul_(0.5)  # (n, K)
+        weight = 0.5 * kappa.square_().sum(0) / self._counts + torch.finfo(torch.float64).tiny
         gradient = self._psi.mT @ slope - self._penalties * w
         step_w = torch.empty_like(w)
         for fold, (values, vectors) in enumerate(self._spectra):
