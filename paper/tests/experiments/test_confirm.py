@@ -90,6 +90,14 @@ def test_a_second_try_adds_to_the_first(store):
     assert len(confirmed(store, 8)["moving"].changes) == 8
 
 
+def test_the_largest_sample_of_a_group_is_told(store):
+    own = [each for each in CELLS if each.settings["method"] == "steady"]
+    assert len(confirmed(store, cells=own[:8])["steady"].changes) == 5
+    assert len(confirmed(store, cells=own)["steady"].changes) == 6  # one of the other data set
+    (line,) = describe_confirmations(store.finished(CELLS))
+    assert (line["confirmed"], line["cells"], line["of"]) == (10, 6, 16)
+
+
 def test_later_code_makes_confirmed_cells_outdated_again(store, monkeypatch):
     confirmed(store)
     monkeypatch.setattr("certgp_paper.experiments.code.code_version", lambda roots: "later")

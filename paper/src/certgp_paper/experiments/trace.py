@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from statistics import mean
@@ -61,14 +60,18 @@ def describe_makers(cells: Sequence[Finished]) -> list[dict[str, Any]]:
 
 
 def describe_confirmations(cells: Sequence[Finished]) -> list[dict[str, Any]]:
-    """For each group and version that cells computed again have confirmed: how many carry that, and how far they moved.
+    """For each group and version that cells computed again have confirmed: how many carry that, and how far it moved.
 
-    Cells of a group that were confirmed by several runs stand in several lines.
+    Later runs add cells to the sample of earlier ones, so the largest sample of a group counts.
     """
-    marked = [cell for cell in cells if "confirmed" in cell.made_by]
-    marks = [(group_of(cell.cell), json.dumps(cell.made_by["confirmed"])) for cell in marked]
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for cell in cells:
+        if "confirmed" in cell.made_by:
+            mark = cell.made_by["confirmed"]
+            groups.setdefault((group_of(cell.cell), str(mark["version"])), []).append(mark)
     return [
-        {"what": what, "confirmed": count, **json.loads(mark)} for (what, mark), count in sorted(Counter(marks).items())
+        {"what": what, "confirmed": len(marks), **max(marks, key=lambda mark: int(mark["cells"]))}
+        for (what, _), marks in sorted(groups.items(), key=lambda item: item[0])
     ]
 
 
