@@ -66,16 +66,29 @@ class Contestant:
     name: str
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    certifies_itself: bool = False  # from its own statistics, at no cost
-    finds_rank: bool = True  # is it of use where a rank is to be proven?
+    can_be_certified: bool = True
+    finds_rank: bool = False  # is it of use where a rank is to be proven?
+    most_rank: int | None = None  # it gains nothing from more features
+    probe_iterations: int = 30  # in a probe on a subsample
+    least_rows: int = 0
+    most_rows: int | None = None
 
 
+# in the order in which they stand where rows are too few to compare
 CONTESTANTS = (
-    Contestant("mercer", "mercer", certifies_itself=True),
-    Contestant("mercer-marginal", "mercer", {"objective": "marginal", "variance": "lowrank"}, finds_rank=False),
-    Contestant("sparse", "sparse", certifies_itself=True),
-    Contestant("fourier", "fourier"),
-    Contestant("fourier-learned", "fourier", {"learn_frequencies": True}, finds_rank=False),
+    Contestant("exact", "exact", {"solver": "dense"}, most_rows=2_000),
+    Contestant("exact-matern", "exact", {"solver": "dense", "kernel": "matern32"}, most_rows=2_000),
+    Contestant("local", "local", probe_iterations=70),
+    Contestant("mercer", "mercer", finds_rank=True),
+    Contestant(
+        "mercer-marginal", "mercer", {"objective": "marginal", "variance": "lowrank"}
+    ),
+    Contestant("sparse", "sparse", finds_rank=True),
+    Contestant("fourier", "fourier", finds_rank=True),
+    Contestant("fourier-learned", "fourier", {"learn_frequencies": True}, can_be_certified=False),
+    Contestant(
+        "deep-fourier", "deep-fourier", can_be_certified=False, most_rank=40, probe_iterations=8, least_rows=2_000
+    ),
 )
 
 
