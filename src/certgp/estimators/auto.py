@@ -40,7 +40,8 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
         held-out rows cannot tell it from the best
     candidates : methods to choose from: "exact" and "exact-matern" (up to 2,000 rows), "local", "mercer" (ELBO),
         "mercer-marginal" (the paper's likelihood), "sparse", "fourier", "fourier-learned" (learned frequencies),
-        "deep-fourier" (from 2,000 rows)
+        "deep-fourier". By default those that suit the number of rows: up to 2,000 exact GPs, "local", "mercer" and
+        "fourier-learned", from there on all but exact GPs
     kernel : "auto" (each method's own), or a name or a kernel object for all. Candidates that cannot take it are left
         out: Mercer models need the Gaussian kernel, Fourier models one with a spectral law
     max_iter : optimiser iterations of each candidate; None takes each method's own default
@@ -85,8 +86,10 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
             rank if contestant.most_rank is None else min(rank, contestant.most_rank),
             contestant.can_be_certified,
             contestant.probe_iterations,
-            contestant.least_rows,
+            contestant.least_rows if tuple(self.candidates) == CANDIDATES and self.rank != AUTOMATIC else 0,
             contestant.most_rows,
+            contestant.is_seeded,
+            contestant.keeps_gaining,
             uses_log=method.kernel is not None or contestant.method in ("sparse", "fourier"),
         )
 

@@ -34,7 +34,7 @@ from certgp.gp.noise import NoiseBasis, NoiseGain, NoiseInputs, NoiseModel
 
 FEWEST_ROWS = 80  # below, noise is constant without a trial
 _MOST_NUMBERS = 2**23  # of psi, which bounds rows and memory (64 MiB)
-_MOST_NEIGHBOURHOODS = 20_000  # rows of a local model, each of which solves a system of its own
+MOST_NEIGHBOURHOODS = 20_000  # rows of a local model, each of which solves a system of its own
 _FOLDS = 4
 _PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
 _FACTORS = (0.4, 0.55, 0.7, 0.85, 1.0, 1.2)  # a
@@ -103,7 +103,7 @@ def leave_one_out(process: GaussianProcess, source: RowSource, rng: np.random.Ge
             parts.append(process.leave_one_out(some.X, some.y, some.weight))
         return Unseen(NoiseInputs.join(parts), chunk.y, chunk.weight)
     if isinstance(process, ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess):
-        rows = np.sort(rng.permutation(process.n_rows)[:_MOST_NEIGHBOURHOODS])
+        rows = np.sort(rng.permutation(process.n_rows)[:MOST_NEIGHBOURHOODS])
         some = process.rows.pick(torch.from_numpy(rows)).to(torch.float64)
         return Unseen(process.leave_one_out(rows), some.y, some.weight)
     return None

@@ -23,7 +23,7 @@ from certgp.training.recipes.trainer import Fit, Trainer
 SOLVERS = (AUTOMATIC, "dense", "iterative")
 _SCAN_ROWS = 1_000
 _SUBSET_ITERATIONS = 40  # of an exact fit to some rows, beside near rows
-_SECONDS_PER_CUBE = 3e-11  # of rows, for an iteration of those allowed; few of them are needed
+_SECONDS_PER_CUBE = 2e-11  # of rows, for an iteration of those allowed; few of them are needed
 _DENSE_ROWS = 10_000  # up to which solver="auto" is dense: O(N^3) an iteration
 
 

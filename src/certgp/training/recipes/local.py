@@ -42,6 +42,7 @@ from certgp.training.local import (
     row_losses,
     train_network,
 )
+from certgp.training.noise import MOST_NEIGHBOURHOODS
 from certgp.training.recipes.settings import AUTOMATIC, Settings, Start
 from certgp.training.recipes.trainer import Fit, Trainer
 
@@ -52,7 +53,7 @@ _MAP_ROWS, _MAP_ITERATIONS, _MAP_ROUNDS, _MAP_COLUMNS = 10_000, 10, 4, 20
 _EPOCHS, _EPOCH_ROWS = 20, 8_192
 _NOISE_ROWS = 8_000
 # about what a fit takes: its rounds look at a limited number of rows
-_SECONDS, _SECONDS_FOR_ROUNDS, _SECONDS_PER_ROW = 0.5, 12.0, 5e-5
+_SECONDS, _SECONDS_FOR_ROUNDS, _SECONDS_PER_ROW, _SECONDS_PER_NEIGHBOURHOOD = 0.5, 12.0, 5e-5, 5e-4
 _USUAL_ITERATIONS, _ROWS_AT_A_TIME = 150, 4_000
 _LOW_RANK_ROUNDS, _LOW_RANK_ROWS = 2, 4_000
 _CENTRE_ROWS = 3_000  # that inducing points are chosen from
@@ -133,7 +134,8 @@ class LocalTrainer(Trainer):
 
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
         share = min(1.0, self.settings.max_iter / _USUAL_ITERATIONS) * min(1.0, n_rows / _ROWS_AT_A_TIME)
-        return _SECONDS + _SECONDS_FOR_ROUNDS * share + _SECONDS_PER_ROW * n_rows
+        noise = _SECONDS_PER_NEIGHBOURHOOD * min(n_rows, MOST_NEIGHBOURHOODS)
+        return _SECONDS + _SECONDS_FOR_ROUNDS * share + noise + _SECONDS_PER_ROW * n_rows
 
     def _kernels(self) -> tuple[str | Kernel, ...]:
         """The kernels to choose from."""

@@ -35,6 +35,7 @@ _PROBES, _FINAL = 0.3, 0.7  # shares of the seconds left that a round of probes 
 _CHEAP = 0.5  # of the cost of the method in front: so cheap a final is worth a try before
 _NEAR = 0.05  # nats per row: a method expected to end further behind has no final
 _FEWEST_PROBE_ROWS = 50
+_SHORT_SECONDS = 5.0  # a fit that is not worth a probe
 
 
 class Contest:
@@ -76,8 +77,8 @@ class Contest:
 
     def probe(self) -> None:
         """All methods on a small subsample, then the better half on a larger one."""
-        field: list[tuple[Entry, Standing | None]] = [(entry, None) for entry in self._entries]
-        for rows in self._probe_sizes():
+        field: list[tuple[Entry, Standing | None]] = [(each, None) for each in self._entries if not self._is_seeded(each)]
+        for rows in self._probe_sizes() if field else ():
             self.rounds.append([])  # filled as it goes, for whoever looks in between
             for number, (entry, before) in enumerate(field):
                 if self._is_late() or self.is_over:
@@ -86,21 +87,23 @@ class Contest:
                 found = self._train(entry, rows, entry.probe_iterations, before)
                 self.rounds[-1] += [found] if found is not None else []
             field = [(each.entry, each) for each in self._next_round()]
-        if not self.standings and self.errors:
-            raise self.errors[-1]
 
     def run_finals(self) -> None:
-        """Train the most promising methods on all rows but the held-out ones."""
-        waiting, finalists = self.eligible, self._terms.thoroughness.finalists
-        while waiting and len(self.finals) < finalists and not self.is_over:
+        """Train the seeded and the most promising methods on all rows but the held-out ones."""
+        waiting = self.eligible
+        for entry in self._entries:
+            if self._is_seeded(entry) and not self.is_over and not self._is_late():
+                self._run_final(entry, None)
+        left = self._terms.thoroughness.finalists
+        while waiting and left and not self.is_over:
             chosen = self._next_finalist(waiting)
             if chosen is None or not self._has_time_for(chosen):
                 break
             waiting.remove(chosen)
-            self._clock.allow(_FINAL)
-            found = self._train(chosen.entry, self.n_learned, None, chosen)
-            if found is not None:
-                self.finals.append(replace(found, is_final=True))
+            left -= 1
+            self._run_final(chosen.entry, chosen)
+        if not self.standings and self.errors:
+            raise self.errors[-1]
 
     def rescue(self) -> None:
         """After an interrupt: let what the trainer of the moment has reached stand too."""
@@ -122,6 +125,13 @@ class Contest:
         """A method's process, conditioned on the rows that it has not seen."""
         rest = np.setdiff1d(np.arange(self._source.n_rows), standing.positions)
         return condition_further(standing.fit.process, self._rows(rest), self._engine)
+
+    def _is_seeded(self, entry: Entry) -> bool:
+        """Does it go to the finals without a probe? Where there is one final only, just methods that cost next to
+        nothing do.
+        """
+        free = self._terms.thoroughness.finalists == 1 and self._cost(entry, self.n_learned) > _SHORT_SECONDS
+        return entry.is_seeded and not free
 
     def _probe_sizes(self) -> list[int]:
         """Numbers of rows of the rounds: half of them all at most, and each four times the one before."""
@@ -182,6 +192,12 @@ class Contest:
     def _cost(self, entry: Entry, n_rows: int, iterations: int | None = None) -> float:
         """About how many CPU seconds a fit takes."""
         return entry.trainer(self._clock, iterations).estimate_seconds(n_rows, self._source.n_columns, entry.rank)
+
+    def _run_final(self, entry: Entry, before: Standing | None) -> None:
+        self._clock.allow(_FINAL)
+        found = self._train(entry, self.n_learned, None, before)
+        if found is not None:
+            self.finals.append(replace(found, is_final=True))
 
     def _train(self, entry: Entry, rows: int, iterations: int | None, before: Standing | None) -> Standing | None:
         """Train on the first of the shuffled rows and score on the held-out ones; None where that fails."""

@@ -23,6 +23,8 @@ class Entry:
     probe_iterations: int  # of a probe on a subsample, where the method's own number is not less
     least_rows: int = 0
     most_rows: int | None = None
+    is_seeded: bool = False  # does it go to the finals without a probe?
+    keeps_gaining: bool = False  # does it gain from ever more rows, as models that hold them do?
     uses_log: bool = True  # can it write its evaluations into a file that methods share?
 
     def suits(self, n_rows: int) -> bool:
