@@ -70,7 +70,8 @@ class Contestant:
     finds_rank: bool = False  # is it of use where a rank is to be proven?
     most_rank: int | None = None  # it gains nothing from more features
     probe_iterations: int = 30  # in a probe on a subsample
-    least_rows: int = 0  # unless it is asked for by name
+    least_rows: int = 0
+    least_unnamed_rows: int = 0  # where the candidates are not chosen by name
     most_rows: int | None = None
     is_seeded: bool = False  # does it go to the finals without a probe?
     keeps_gaining: bool = False  # from ever more rows, as models that hold them do
@@ -84,10 +85,10 @@ CONTESTANTS = (
     Contestant("local", "local", probe_iterations=70, is_seeded=True, keeps_gaining=True),
     Contestant("mercer", "mercer", finds_rank=True),
     Contestant(
-        "mercer-marginal", "mercer", {"objective": "marginal", "variance": "lowrank"}, least_rows=_FEW_ROWS
+        "mercer-marginal", "mercer", {"objective": "marginal", "variance": "lowrank"}, least_unnamed_rows=_FEW_ROWS
     ),
-    Contestant("sparse", "sparse", finds_rank=True, least_rows=_FEW_ROWS),
-    Contestant("fourier", "fourier", finds_rank=True, least_rows=_FEW_ROWS),
+    Contestant("sparse", "sparse", finds_rank=True, least_unnamed_rows=_FEW_ROWS),
+    Contestant("fourier", "fourier", finds_rank=True, least_unnamed_rows=_FEW_ROWS),
     Contestant("fourier-learned", "fourier", {"learn_frequencies": True}, can_be_certified=False),
     Contestant(
         "deep-fourier", "deep-fourier", can_be_certified=False, most_rank=40, probe_iterations=8, least_rows=_FEW_ROWS

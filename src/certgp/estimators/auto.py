@@ -7,6 +7,7 @@ from dataclasses import fields
 from inspect import signature
 from typing import Any
 
+from certgp.checks import check_rank
 from certgp.errors import InvalidInputError
 from certgp.estimators.base import GPRegressor
 from certgp.estimators.parameters import LowRankParameters, SharedParameters
@@ -77,8 +78,8 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
     def _enter(self, contestant: Contestant, settings: Settings) -> Entry:
         method = methods()[contestant.method]
         estimator = self._contestant(contestant)
-        rank = _COMPARED_RANK if self.rank == AUTOMATIC else self.rank
-        rank = min(rank, self.max_rank) if self.rank == AUTOMATIC else rank
+        unnamed = tuple(self.candidates) == CANDIDATES and self.rank != AUTOMATIC
+        rank = min(_COMPARED_RANK, self.max_rank) if self.rank == AUTOMATIC else check_rank(self.rank)
         return Entry(
             contestant.name,
             estimator.trainer,
@@ -86,7 +87,7 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
             rank if contestant.most_rank is None else min(rank, contestant.most_rank),
             contestant.can_be_certified,
             contestant.probe_iterations,
-            contestant.least_rows if tuple(self.candidates) == CANDIDATES and self.rank != AUTOMATIC else 0,
+            max(contestant.least_rows, contestant.least_unnamed_rows if unnamed else 0),
             contestant.most_rows,
             contestant.is_seeded,
             contestant.keeps_gaining,

@@ -102,7 +102,8 @@ class FittedModel:
             Mixture.of_observations(self.process, self.tensor(X))
             for X, _ in rows.chunks(default_chunk_rows(self.process.rank))
         ]
-        means, variances = (np.concatenate(parts, 1) for parts in zip(*((m.means, m.variances) for m in found)))
+        means = np.concatenate([each.means for each in found], 1)
+        variances = np.concatenate([each.variances for each in found], 1)
         units = self.standardiser
         return Mixture(units.mean_to_user(means), units.variance_to_user(variances), found[-1].weights)
 

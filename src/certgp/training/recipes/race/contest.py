@@ -77,7 +77,9 @@ class Contest:
 
     def probe(self) -> None:
         """All methods on a small subsample, then the better half on a larger one."""
-        field: list[tuple[Entry, Standing | None]] = [(each, None) for each in self._entries if not self._is_seeded(each)]
+        field: list[tuple[Entry, Standing | None]] = [
+            (each, None) for each in self._entries if not self._is_seeded(each)
+        ]
         for rows in self._probe_sizes() if field else ():
             self.rounds.append([])  # filled as it goes, for whoever looks in between
             for number, (entry, before) in enumerate(field):

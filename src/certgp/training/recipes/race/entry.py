@@ -41,7 +41,5 @@ class Entry:
         """A new trainer that tells ``callback`` of its iterations, with fewer of them where that is asked."""
         most = self.settings.max_iter
         return self.build(
-            replace(
-                self.settings, callbacks=[callback], max_iter=most if iterations is None else min(most, iterations)
-            )
+            replace(self.settings, callbacks=[callback], max_iter=most if iterations is None else min(most, iterations))
         )

@@ -25,7 +25,9 @@ def split_rows(source: RowSource, rng: np.random.Generator) -> tuple[Positions, 
 
 def _row_keys(source: RowSource) -> NDArray[np.uint64]:
     """One number (N,) per row, the same for the same inputs: a multilinear hash of their bits modulo 2^64."""
-    factors = np.random.default_rng(0).integers(1, 2**63, source.n_columns, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    factors = np.random.default_rng(0).integers(1, 2**63, source.n_columns, dtype=np.uint64) * np.uint64(2) + np.uint64(
+        1
+    )
     keys = []
     for chunk in source.chunks(_READ_ROWS):
         bits = (chunk.X.double().numpy() + 0.0).view(np.uint64)  # -0.0 equals 0.0

@@ -34,7 +34,6 @@ class Terms:
     effort: str = "medium"
     max_seconds: float | None = None
     prefer: str = "accuracy"
-    combine: bool = False
 
     def __post_init__(self) -> None:
         check_choice("effort", self.effort, tuple(EFFORTS))

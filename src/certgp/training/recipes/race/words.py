@@ -54,6 +54,8 @@ def _proof(contest: Contest, winner: Standing, terms: Terms) -> str:
             if terms.needs_proof:
                 return f"{can}; the price of proof is {price:.3g} nats per row, {where}."
             return f"{can}" + (
-                "." if winner.entry.can_be_certified else f"; prefer='proof' would cost {price:.3g} nats per row, {where}."
+                "."
+                if winner.entry.can_be_certified
+                else f"; prefer='proof' would cost {price:.3g} nats per row, {where}."
             )
     return f"{can}."
