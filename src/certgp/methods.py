@@ -66,16 +66,33 @@ class Contestant:
     name: str
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    certifies_itself: bool = False  # from its own statistics, at no cost
-    finds_rank: bool = True  # is it of use where a rank is to be proven?
+    can_be_certified: bool = True
+    finds_rank: bool = False  # is it of use where a rank is to be proven?
+    most_rank: int | None = None  # it gains nothing from more features
+    probe_iterations: int = 30  # in a probe on a subsample
+    least_rows: int = 0
+    least_unnamed_rows: int = 0  # where the candidates are not chosen by name
+    most_rows: int | None = None
+    is_seeded: bool = False  # does it go to the finals without a probe?
+    keeps_gaining: bool = False  # from ever more rows, as models that hold them do
 
 
+_FEW_ROWS = 2_000  # up to which the exact GP takes part instead of its approximations
+# the first stands where rows are too few to compare
 CONTESTANTS = (
-    Contestant("mercer", "mercer", certifies_itself=True),
-    Contestant("mercer-marginal", "mercer", {"objective": "marginal", "variance": "lowrank"}, finds_rank=False),
-    Contestant("sparse", "sparse", certifies_itself=True),
-    Contestant("fourier", "fourier"),
-    Contestant("fourier-learned", "fourier", {"learn_frequencies": True}, finds_rank=False),
+    Contestant("exact", "exact", {"solver": "dense"}, most_rows=_FEW_ROWS, is_seeded=True),
+    Contestant("exact-matern", "exact", {"solver": "dense", "kernel": "matern32"}, most_rows=_FEW_ROWS, is_seeded=True),
+    Contestant("local", "local", probe_iterations=70, is_seeded=True, keeps_gaining=True),
+    Contestant("mercer", "mercer", finds_rank=True),
+    Contestant(
+        "mercer-marginal", "mercer", {"objective": "marginal", "variance": "lowrank"}, least_unnamed_rows=_FEW_ROWS
+    ),
+    Contestant("sparse", "sparse", finds_rank=True, least_unnamed_rows=_FEW_ROWS),
+    Contestant("fourier", "fourier", finds_rank=True, least_unnamed_rows=_FEW_ROWS),
+    Contestant("fourier-learned", "fourier", {"learn_frequencies": True}, can_be_certified=False),
+    Contestant(
+        "deep-fourier", "deep-fourier", can_be_certified=False, most_rank=40, probe_iterations=8, least_rows=_FEW_ROWS
+    ),
 )
 
 

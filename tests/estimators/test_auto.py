@@ -1,76 +1,61 @@
-"""AutoGP: a contest on held-out training rows, the winner trained on all of them."""
+"""AutoGP: probes on subsamples, finals on all rows but the held-out ones, the best of them conditioned on all rows."""
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
-import torch
 from estimator_cases import problem
 
 import certgp
-from certgp import AutoGP, FourierGP, MercerGP, SparseGP
-from certgp.data import Chunk, ChunkSource
+from certgp import AutoGP, SparseGP
 from certgp.errors import CertgpWarning, InvalidInputError, NotCertifiableError
-from certgp.estimators.auto import CANDIDATES
-from certgp.training import Stage, Trial
-from certgp.training.recipes.race import _choose_winner, _Contender, _divide, _keep_promising
 
 pytestmark = pytest.mark.filterwarnings("ignore::certgp.errors.CertgpWarning")
+FEW = ("exact", "exact-matern", "local", "mercer", "fourier-learned")
+LOW_RANK = ("mercer", "mercer-marginal", "sparse", "fourier", "fourier-learned")
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    X, y = problem(n=600, d=3, seed=1)
+    X, y = problem(n=400, d=3, seed=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertgpWarning)
-        return AutoGP(rank=20, max_iter=30, random_state=0).fit(X, y)
+        return AutoGP(rank=20, max_iter=20, random_state=0).fit(X, y)
 
 
-def test_all_candidates_were_tried_and_the_best_finalist_chosen(fitted):
-    assert sorted(trial.name for trial in fitted.trials_) == sorted(CANDIDATES)
-    scores = [trial.score for trial in fitted.trials_]
+def test_all_candidates_for_so_few_rows_were_tried_and_the_best_finalist_won(fitted):
+    assert sorted(trial.name for trial in fitted.trials_) == sorted(FEW)
+    finals = [trial for trial in fitted.trials_ if trial.rows == 320]
+    assert fitted.method_ in [trial.name for trial in finals]
+    assert [trial.name for trial in fitted.trials_[: len(finals)]] == [trial.name for trial in finals]
+    scores = [trial.score for trial in finals]
     assert scores == sorted(scores)
-    best = fitted.trials_[0].name
-    reason = "lowest mean negative log predictive density" if fitted.method_ == best else "it can be certified"
-    assert fitted.method_ in (best, "mercer", "sparse")
-    assert fitted.choice_.startswith(f"{fitted.method_}: {reason}")
-    assert all(trial.name in fitted.choice_ for trial in fitted.trials_)
+    assert min(scores) <= next(trial.score for trial in finals if trial.name == fitted.method_) <= min(scores) + 0.01
 
 
-def contender(name, losses):
-    return _Contender(
-        name, None, name in ("mercer", "sparse"), None, None, Trial(name, 0.0, float(losses.mean()), 0.0), losses
-    )
+def test_it_says_what_it_tried_what_that_cost_and_why_it_chose(fitted):
+    words = fitted.choice_
+    assert words.startswith(f"{fitted.method_}: ")
+    assert "on 80 training rows held out" in words
+    assert all(f"{trial.name} {trial.score:.4g}" in words for trial in fitted.trials_)
+    assert re.search(r"Tried 2 method\(s\) on 160 rows, then \d method\(s\) on 320 rows: \d+ CPU seconds", words)
+    assert "certified" in words
+    assert all(trial.seconds > 0.0 for trial in fitted.trials_)
 
 
-def test_a_method_that_can_be_certified_wins_ties_and_only_ties():
-    losses = np.random.default_rng(0).standard_normal(2_000)
-    noise = np.random.default_rng(1).standard_normal(2_000)
-    noise -= noise.mean()  # standard error of the difference: 0.1 / sqrt(2000) = .0022
-    learned, sparse = contender("fourier-learned", losses), contender("sparse", losses + 0.001 + 0.1 * noise)
-    assert _choose_winner([learned, sparse]).name == "sparse"
-    assert _choose_winner([sparse, learned]).name == "sparse"
-    assert _choose_winner([learned, contender("sparse", losses + 0.004 + 0.1 * noise)]).name == "fourier-learned"
-    assert _choose_winner([learned, contender("fourier", losses + 0.001 + 0.1 * noise)]).name == "fourier-learned"
-    noisy = contender("sparse", losses + 0.02 + 2.0 * noise)  # within its standard error, but too dear
-    assert _choose_winner([learned, noisy]).name == "fourier-learned"
-    better = contender("mercer", losses - 0.01)
-    assert _choose_winner([learned, sparse, better]).name == "mercer"
-
-
-def test_methods_that_still_gain_stay_in_the_race():
-    losses = np.zeros(100)
-    before = [contender("mercer", losses + 1.0), contender("sparse", losses + 0.5), contender("fourier", losses + 0.7)]
-    after = [contender("mercer", losses + 0.6), contender("sparse", losses + 0.4), contender("fourier", losses + 0.6)]
-    assert [each.name for each in _keep_promising(before, after)] == ["mercer", "sparse"]
-    assert [each.name for each in _keep_promising(after, after)] == ["sparse"]
+def test_scores_are_in_the_units_of_y():
+    X, y = problem(n=200)
+    options = {"rank": 10, "max_iter": 5, "candidates": ("sparse", "fourier"), "random_state": 0}
+    plain, scaled = AutoGP(**options).fit(X, y), AutoGP(**options).fit(X, 1000.0 * y)
+    for one, other in zip(plain.trials_, scaled.trials_, strict=True):
+        assert other.score == pytest.approx(one.score + np.log(1000.0))
 
 
 def test_the_winner_is_conditioned_on_all_rows(fitted):
-    assert fitted._model.process.n_rows == 600
+    assert fitted.n_rows_ == 400
     X, y = problem(n=300, d=3, seed=2)
     assert fitted.score(X, y) > 0.9
 
@@ -80,74 +65,151 @@ def test_it_is_the_model_it_names():
     only = AutoGP(rank=15, candidates=("sparse",), max_iter=20, random_state=0).fit(X, y)
     alone = SparseGP(rank=15, max_iter=20, random_state=0).fit(X, y)
     np.testing.assert_array_equal(only.predict(X), alone.predict(X))
+    np.testing.assert_array_equal(only.predict_quantiles(X, [0.1]), alone.predict_quantiles(X, [0.1]))
     assert only.method_ == "sparse"
     assert "nothing to choose" in only.choice_
 
 
-@pytest.mark.parametrize(
-    ("frequency", "unfit"), [(1.0, None), (9.0, "fourier")], ids=["smooth", "too fast for random frequencies"]
-)
-def test_never_much_worse_than_the_best_candidate_on_new_rows(frequency, unfit):
+def test_a_short_wave_is_left_to_near_rows():
     rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (800, 1))
-    y = np.sin(frequency * X[:, 0]) + 0.1 * rng.standard_normal(800)
-    new = rng.uniform(-1, 1, (500, 1))
-    truth = np.sin(frequency * new[:, 0]) + 0.1 * rng.standard_normal(500)
-    auto = AutoGP(rank=12, max_iter=40, random_state=0).fit(X, y)
-    rivals = [MercerGP(12, max_iter=40, random_state=0), SparseGP(12, max_iter=40, random_state=0)]
-    rivals.append(FourierGP(12, max_iter=40, random_state=0))
-    best = min(model.fit(X, y).nlpd(new, truth) for model in rivals)
-    assert auto.nlpd(new, truth) <= best + 0.05
-    assert auto.method_ != unfit
+    X = rng.uniform(-1, 1, (2_600, 2))
+    y = np.sin(30.0 * X[:, 0]) + np.cos(25.0 * X[:, 1]) + 0.1 * rng.standard_normal(2_600)
+    gp = AutoGP(rank=20, effort="low", candidates=("local", "sparse", "fourier"), max_iter=60, random_state=0)
+    gp.fit(X[:2_200], y[:2_200])
+    assert gp.method_ == "local"
+    assert gp.score(X[2_200:], y[2_200:]) > 0.9
+
+
+def test_a_trend_is_learned_by_whatever_wins():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    y = X @ [1.0, -2.0, 0.5] + 0.1 * rng.standard_normal(300)
+    gp = AutoGP(rank=20, effort="low", max_iter=20, random_state=0).fit(X[:200], y[:200])
+    assert gp.nlpd(X[200:], y[200:]) < 0.5 * np.log(2 * np.pi * np.e * 0.1**2) + 0.3  # of the noise alone, and a little
+
+
+def test_few_rows_are_fitted_exactly_without_a_contest():
+    X, y = problem(n=30)
+    gp = AutoGP(rank=10, max_iter=10, random_state=0).fit(X, y)
+    assert gp.method_ == "exact"
+    assert gp.trials_ == ()
+
+
+def test_repeated_rows_do_not_feign_accuracy():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((60, 3)), 10, axis=0)
+    y = np.repeat(rng.standard_normal(60), 10)  # nothing but the rows themselves to learn
+    gp = AutoGP(rank=20, candidates=("local", "sparse"), max_iter=20, random_state=0).fit(X, y)
+    assert min(trial.score for trial in gp.trials_) > 0.5  # copies of learned rows would give far below zero
+
+
+def test_proof_is_preferred_at_a_price_that_is_told():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 2))
+    y = np.sin(4.0 * X[:, 0]) + 0.1 * rng.standard_normal(500)
+    options = {"rank": 6, "candidates": ("fourier", "fourier-learned"), "max_iter": 30, "random_state": 0}
+    accurate, proven = AutoGP(**options).fit(X, y), AutoGP(prefer="proof", **options).fit(X, y)
+    assert accurate.method_ == "fourier-learned"
+    assert re.search(r"It cannot be certified; prefer='proof' would cost [.\d]+ nats", accurate.choice_)
+    assert proven.method_ == "fourier"
+    assert re.search(r"It can be certified; the price of proof is [.\d]+ nats per row", proven.choice_)
+    with pytest.raises(NotCertifiableError):
+        accurate.certify()
+    assert proven.certify().kl.upper >= 0.0
+
+
+@pytest.mark.parametrize(("effort", "finals"), [("low", 1), ("high", 4)])
+def test_more_effort_trains_more_methods_on_all_rows(effort, finals):
+    X, y = problem(n=150)
+    gp = AutoGP(rank=10, effort=effort, candidates=LOW_RANK, max_iter=5, random_state=0).fit(X, y)
+    assert 1 <= sum(trial.rows == 120 for trial in gp.trials_) <= finals
 
 
 def test_kernels_without_mercer_features_leave_those_out():
     X, y = problem(n=200)
-    gp = AutoGP(rank=10, kernel="matern32", max_iter=10, random_state=0).fit(X, y)
-    assert {trial.name for trial in gp.trials_} == {"sparse", "fourier", "fourier-learned"}
+    named = ("exact", "local", "mercer", "sparse", "fourier")
+    gp = AutoGP(rank=10, candidates=named, kernel="matern32", max_iter=5, random_state=0).fit(X, y)
+    assert {trial.name for trial in gp.trials_} == {"exact", "local", "sparse", "fourier"}
     assert gp.kernel_.name == "matern32"
 
 
 def test_saved_and_loaded_with_its_choice(fitted, tmp_path):
-    fitted.save(tmp_path / "auto.model")
+    fitted.save(tmp_path / "auto.model", include_training_data=True)
     loaded = certgp.load(tmp_path / "auto.model")
     X, _ = problem(n=50, d=3, seed=5)
-    np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
+    np.testing.assert_allclose(loaded.predict(X), fitted.predict(X), rtol=1e-12)
     assert (loaded.method_, loaded.choice_, loaded.trials_) == (fitted.method_, fitted.choice_, fitted.trials_)
 
 
-def test_certificates_are_those_of_the_winner():
-    X, y = problem(n=300, d=2)
-    gp = AutoGP(rank=30, candidates=("mercer", "sparse"), max_iter=20, random_state=0).fit(X, y)
-    assert gp.certify().kl.upper >= 0.0
-    learned = AutoGP(rank=10, candidates=("fourier-learned",), max_iter=10, random_state=0).fit(X, y)
-    with pytest.raises(NotCertifiableError):
-        learned.certify()
+@pytest.mark.parametrize("name", ["exact", "local", "mercer", "fourier"])
+def test_certificates_and_further_rows_are_those_of_the_winner(name):
+    X, y = problem(n=150, d=2)
+    more = problem(n=20, d=2, seed=3)
+    gp = AutoGP(rank=30, candidates=(name, "fourier-learned"), prefer="proof", max_iter=10, random_state=0).fit(X, y)
+    assert gp.method_ == name
+    assert 0.0 <= gp.certify().kl.upper < np.inf
+    assert gp.partial_fit(*more).n_rows_ == 170
+    assert np.isfinite(gp.predict(X)).all()
 
 
 def test_a_rank_to_be_proven_is_sought_among_methods_that_can_prove_it():
     X, y = problem(n=300, d=1)
     gp = AutoGP(rank="auto", tolerance=0.05, max_rank=60, max_iter=20, random_state=0).fit(X, y)
     assert {trial.name for trial in gp.trials_} == {"mercer", "sparse", "fourier"}
+    assert gp.choice_.startswith(f"{gp.method_}: lowest mean") or "it can be certified" in gp.choice_
     assert gp.certify().kl.upper <= 0.05 * 300
     assert gp.rank_ <= 60
 
 
-def test_few_rows_are_fitted_without_a_contest():
-    X, y = problem(n=30)
-    gp = AutoGP(rank=10, max_iter=10, random_state=0).fit(X, y)
-    assert gp.method_ == "mercer"
-    assert gp.trials_ == ()
-
-
-def test_so_far_speaks_of_the_method_in_training():
-    X, y = problem(n=300, d=2)
+def test_so_far_speaks_of_the_method_in_training_or_of_the_best_before():
+    X, y = problem(n=200, d=2)
     seen = []
-    gp = AutoGP(rank=10, max_iter=10, random_state=0)
+    gp = AutoGP(rank=10, candidates=("sparse", "exact"), max_iter=5, random_state=0)
     gp.callbacks = [lambda record: seen.append(gp.so_far().score(X, y))]
     gp.fit(X, y)
-    assert len(seen) >= len(CANDIDATES)
     assert max(seen) > 0.5
+
+
+class After:
+    """A callback that does something at a given iteration of the race."""
+
+    def __init__(self, calls: int, act) -> None:
+        self.calls, self.act, self.left = calls, act, calls
+
+    def __call__(self, record) -> bool:
+        self.left -= 1
+        return self.act() if self.left == 0 else False
+
+
+def interrupt() -> bool:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("calls", [15, 45])
+def test_an_interrupt_ends_with_the_best_model_so_far(calls):
+    X, y = problem(n=200, d=2)
+    gp = AutoGP(10, candidates=("sparse", "fourier"), max_iter=30, random_state=0, callbacks=[After(calls, interrupt)])
+    with pytest.warns(CertgpWarning, match="the fit was interrupted; this is the best model so far"):
+        gp.fit(X, y)
+    assert gp.stop_reason_ == "the fit was interrupted"
+    assert not gp.converged_
+    assert gp.n_rows_ == 200
+    assert gp.score(X, y) > 0.8
+
+
+def test_an_interrupt_before_there_is_any_model_is_passed_on():
+    X, y = problem(n=200, d=2)
+    gp = AutoGP(10, candidates=("exact", "local"), random_state=0, callbacks=[After(1, interrupt)])
+    with pytest.raises(KeyboardInterrupt):
+        gp.fit(X, y)
+
+
+def test_a_callback_that_stops_the_race_gets_the_best_so_far():
+    X, y = problem(n=200, d=2)
+    gp = AutoGP(10, candidates=("sparse", "fourier"), max_iter=30, random_state=0, callbacks=[After(40, lambda: True)])
+    gp.fit(X, y)
+    assert gp.n_rows_ == 200
+    assert gp.score(X, y) > 0.8
 
 
 @pytest.mark.parametrize(
@@ -158,6 +220,10 @@ def test_so_far_speaks_of_the_method_in_training():
         ({"candidates": ("mercer", "boosting")}, "candidates must be some of"),
         ({"candidates": ("mercer",), "kernel": "matern12"}, "no method for rank=5, kernel='matern12'"),
         ({"candidates": ("sparse",), "dtype": "float32"}, "no method for"),
+        ({"candidates": ("fourier-learned",), "prefer": "proof"}, "prefer='proof' needs a method"),
+        ({"effort": "lots"}, "effort"),
+        ({"prefer": "speed"}, "prefer"),
+        ({"max_seconds": 0.0}, "max_seconds"),
         ({"rank": 0}, "rank"),
         ({"max_iter": 0}, "max_iter"),
     ],
@@ -166,16 +232,3 @@ def test_bad_parameters_are_refused(parameters, words):
     X, y = problem(n=60)
     with pytest.raises(InvalidInputError, match=words):
         AutoGP(**{"rank": 5, **parameters}).fit(X, y)
-
-
-def test_a_run_that_follows_a_change_of_the_model_is_not_cut():
-    rows, others = (ChunkSource(Chunk(torch.zeros(1, 1), torch.zeros(1))) for _ in range(2))
-
-    def lengths(stages: Sequence[Stage], share: float) -> list[list[tuple[bool, int]]]:
-        return [[(each.source is rows, each.max_iter) for each in part] for part in _divide(stages, rows, share)]
-
-    plain = [Stage(rows, 100), Stage(others, 10)]
-    assert lengths(plain, 0.25) == [[(True, 25)], [(True, 75), (False, 10)]]
-    changed = [Stage(rows, 80, lambda: None), Stage(rows, 80, lambda: None), Stage(others, 10)]
-    assert lengths(changed, 0.25) == [[(True, 80)], [(True, 80), (False, 10)]]
-    assert lengths(changed, 1.0) == [[(True, 80), (True, 80)], [(False, 10)]]

@@ -25,7 +25,7 @@ from certgp.cli.models import KERNELS, NOISES, build_model, check_model_options,
 from certgp.cli.output import Console, aligned, score_rows
 from certgp.cli.training_data import TrainingData
 from certgp.errors import InvalidInputError, NotCertifiableError
-from certgp.methods import methods
+from certgp.methods import CONTESTANTS, methods
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
@@ -36,10 +36,12 @@ _EXAMPLES = """\
   certgp fit train.csv --target price --out price.model
   certgp fit train.npz --method sparse --kernel matern52 --rank 300 --out y.model
   certgp fit train.npz --method deep-fourier --out y.model
+  certgp fit train.csv --target price --max-seconds 60 --prefer proof --include-training-data --out price.model
   certgp fit train.csv --target price --method local --include-training-data --out price.model
   certgp fit 'parts/*.parquet' --target y --drop id --test-fraction 0.1 --out y.model --json
 """
 _CERTIFIED_AT_ONCE = 5_000  # rows of a local model
+_RACE_OPTIONS = ("effort", "max_seconds", "prefer")
 
 
 def add_parser(commands: Commands) -> None:
@@ -86,6 +88,23 @@ def add_parser(commands: Commands) -> None:
         help="student: for targets with outliers, which then count less (default: gaussian)",
     )
     parser.add_argument(
+        "--effort",
+        choices=("low", "medium", "high"),
+        help="for --method auto: how many methods are tried how long (default: medium)",
+    )
+    parser.add_argument(
+        "--max-seconds",
+        "--time-limit",
+        metavar="S",
+        type=positive_number,
+        help="for --method auto: stop in time to end after about so many seconds",
+    )
+    parser.add_argument(
+        "--prefer",
+        choices=("accuracy", "proof"),
+        help="for --method auto: proof leaves models out that cannot be certified (default: accuracy)",
+    )
+    parser.add_argument(
         "--max-iter", metavar="N", type=positive_int, help="most iterations (default: the method's own)"
     )
     parser.add_argument("--seed", metavar="S", type=seed, default=0, help="seed of all random choices (default: 0)")
@@ -107,6 +126,7 @@ def add_parser(commands: Commands) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Check, read, fit, score, save, print: in this order, so that a mistake shows before the long part."""
     check_model_options(arguments.method, arguments.kernel, arguments.rank)
+    _check_race_options(arguments)
     _check_rows_may_be_saved(arguments)
     console.status("starting")
     from certgp.estimators.scores import score
@@ -125,7 +145,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         model.set_params(tolerance=arguments.tolerance)
     if arguments.noise is not None:
         model.set_params(noise=arguments.noise)
-    model.set_params(likelihood=arguments.likelihood)
+    model.set_params(likelihood=arguments.likelihood, **_race_options(arguments))
     started = time.perf_counter()
     rows.fit(model)
     seconds = time.perf_counter() - started
@@ -142,6 +162,26 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     held_out = [(f"test {name}", value) for name, value in score_rows(scores)] if scores else []
     next_step = ("to certify", f"impossible: {obstacle}" if obstacle else _certify_command(arguments, model))
     console.result(fields, aligned([*facts, *proven, next_step, *held_out, ("saved", str(arguments.out))]))
+
+
+def _check_race_options(arguments: argparse.Namespace) -> None:
+    """Refuse options of the race where there is none."""
+    for name in _RACE_OPTIONS:
+        if vars(arguments)[name] is not None and arguments.method != "auto":
+            raise InvalidInputError(
+                f"--{name.replace('_', '-')} is for --method auto, found --method {arguments.method}; leave it out"
+            )
+
+
+def _race_options(arguments: argparse.Namespace) -> dict[str, object]:
+    """Parameters of AutoGP; methods whose files would hold the training rows take part where that is allowed."""
+    if arguments.method != "auto":
+        return {}
+    given = vars(arguments)
+    options = {name: given[name] for name in _RACE_OPTIONS if given[name] is not None}
+    if not arguments.include_training_data:
+        options["candidates"] = tuple(each.name for each in CONTESTANTS if not methods()[each.method].holds_rows)
+    return options
 
 
 def _check_rows_may_be_saved(arguments: argparse.Namespace) -> None:
@@ -174,7 +214,8 @@ def _certificate(model: GPRegressor) -> tuple[Certificate | None, str | None]:
     """The certificate that is saved with the model, or the reason why there is none."""
     from certgp.estimators import LocalGP
 
-    if isinstance(model, LocalGP) and model.rank_ > _CERTIFIED_AT_ONCE:
+    is_local = isinstance(model, LocalGP) or model.method_ == "local"
+    if is_local and model.rank_ > _CERTIFIED_AT_ONCE:
         return None, f"bounds for a local model of {model.rank_} rows take a while; certgp certify finds them on demand"
     try:
         # features that do not certify themselves: one pass through a reference
@@ -204,6 +245,7 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
         "model": str(arguments.out),
         "method": arguments.method,
         "choice": model.choice_,
+        "trials": [asdict(trial) for trial in model.trials_],
         "n_rows": n_rows,
         "kernel": model.kernel_.name,
         "rank": int(model.rank_),
@@ -226,6 +268,15 @@ def _noise_gain(model: GPRegressor) -> str:
     return f"; it depends on the input, which gains {found.gain:.3g} nats per row on rows not fitted to"
 
 
+def _left_out(arguments: argparse.Namespace) -> list[tuple[str, str]]:
+    if arguments.method != "auto" or arguments.include_training_data:
+        return []
+    words = (
+        "exact and local models, often the best: their files hold the training rows; --include-training-data allows it"
+    )
+    return [("left out", words)]
+
+
 def _size(model: GPRegressor) -> str:
     return "all rows kept" if model.needs_training_data else f"rank {model.rank_}"
 
@@ -236,6 +287,7 @@ def _facts(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_
     return [
         ("model", f"{type(model).__name__}, {model.kernel_.name} kernel, {_size(model)}"),
         *([("chosen", model.choice_)] if model.choice_ is not None else []),
+        *_left_out(arguments),
         ("data", f"{n_rows:,} rows, {model.n_features_in_} input column(s)"),
         ("noise", f"{model.noise_variance_**0.5:.5g} (standard deviation){_noise_gain(model)}"),
         ("log evidence", f"{model.log_marginal_likelihood_:.2f} ({per_row:.4f} per row)"),

@@ -1,71 +1,125 @@
-"""AutoGP: the low-rank model that predicts held-out rows best."""
+"""AutoGP: the model that predicts held-out rows best, of all that the budget allows to try."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
+from inspect import signature
 from typing import Any
 
+from certgp.checks import check_rank
 from certgp.errors import InvalidInputError
 from certgp.estimators.base import GPRegressor
 from certgp.estimators.parameters import LowRankParameters, SharedParameters
 from certgp.kernels import Kernel, kernel_from_name
 from certgp.methods import CONTESTANTS, Contestant, methods
-from certgp.training.recipes import AUTOMATIC, Entry, Race, Settings
+from certgp.training.recipes import AUTOMATIC, Entry, Race, Settings, Terms
 
 CANDIDATES = tuple(each.name for each in CONTESTANTS)
+_COMPARED_RANK = 100  # at which methods are compared where the rank is to be found
+_TERMS = tuple(field.name for field in fields(Terms))
 
 
 class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
-    """Picks among Mercer, Fourier and sparse GPs: all are trained on a subsample, the one that predicts rows held out
-    from it best is trained on all rows.
+    """Picks among exact, local, Mercer, sparse, Fourier and deep GPs the one that predicts held-out rows best.
 
-    ``method_`` names the winner, ``trials_`` holds the scores of all, ``choice_`` says it in words.
+    Cheap probes on subsamples come first, the better half goes on to larger ones, and the most promising methods are
+    trained on all rows but the held-out ones. The winner is then conditioned on these too. ``method_`` names it,
+    ``trials_`` holds what all methods reached and cost, ``choice_`` says it in words. Interrupted by the user, a fit
+    ends with the best model so far and a warning (with ``checkpoint`` it raises, to go on later).
 
     Parameters
     ----------
-    rank : number of features, or "auto" (see ``MercerGP``)
-    candidates : methods to choose from: "mercer" (certifiable: ELBO), "mercer-marginal" (the paper's likelihood),
-        "sparse", "fourier", "fourier-learned" (learned frequencies: not an approximation of a kernel any more, so
-        ``certify`` refuses it; leave it out where you need certificates)
-    kernel : any kernel: a name or a kernel object, also a sum or a product. Candidates that cannot take it are left
+    rank : number of features of low-rank models, or "auto" (see ``MercerGP``), which exact, local and deep models and
+        those without a proof do not take part in
+    effort : "low" trains one method on all rows, the one that probes like best; "medium" up to two, as long as all fits
+        together are estimated to cost at most about 2.5 times the winner's; "high" up to three after larger probes
+    max_seconds : of wall-clock time; fits are stopped early to keep it, to about a fifth. Which method wins may then
+        depend on the speed of the machine; without it, it does not
+    prefer : "accuracy", or "proof": only methods whose distance to the exact GP can be proven win, not learned
+        frequencies and networks, and ``choice_`` says what that costs. With "accuracy" such a method wins only where
+        held-out rows cannot tell it from the best
+    candidates : methods to choose from: "exact" and "exact-matern" (up to 2,000 rows), "local", "mercer" (ELBO),
+        "mercer-marginal" (the paper's likelihood), "sparse", "fourier", "fourier-learned" (learned frequencies),
+        "deep-fourier". By default those that suit the number of rows: up to 2,000 exact GPs, "local", "mercer" and
+        "fourier-learned", from there on all but exact GPs
+    kernel : "auto" (each method's own), or a name or a kernel object for all. Candidates that cannot take it are left
         out: Mercer models need the Gaussian kernel, Fourier models one with a spectral law
     max_iter : optimiser iterations of each candidate; None takes each method's own default
     tolerance, max_rank, dtype, engine, checkpoint, cap_rank : see ``LowRankParameters``
     standardize, noise, likelihood, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
+
+    Notes
+    -----
+    Exact and local models hold the training rows, and so do their files: ``save(path, include_training_data=True)``,
+    or leave both out of ``candidates``.
     """
 
     candidates: Sequence[str] = CANDIDATES
+    effort: str = "medium"
+    max_seconds: float | None = None
+    prefer: str = "accuracy"
+    kernel: str | Kernel = AUTOMATIC
     max_iter: int | None = None
 
     def trainer(self, settings: Settings) -> Race:
-        entries = {}
-        for each in self._select_candidates():
-            estimator = self._contestant(each)
-            own = settings.with_parameters(estimator.get_params(deep=False)).for_contestant(each.name)
-            entries[each.name] = Entry(estimator.trainer(own), each.certifies_itself)
-        return Race(entries, settings)
+        terms = Terms(self.effort, self.max_seconds, self.prefer)
+        entries = [self._enter(each, settings) for each in self._select_candidates()]
+        return Race(entries, settings, terms)
 
     def trainer_parameters(self) -> dict[str, Any]:
-        """Those that the contestants share: each has its own number of iterations where none is given."""
+        """Those that the contestants share: each has its own kernel and number of iterations where none is given."""
         parameters = super().trainer_parameters()
-        left_out = ("candidates", "calibrate", *(() if self.max_iter is not None else ("max_iter",)))
+        left_out = {"candidates", "calibrate", *_TERMS}
+        left_out |= {"max_iter"} if self.max_iter is None else set()
+        left_out |= {"kernel"} if self._kernel() is None else set()
         return {name: value for name, value in parameters.items() if name not in left_out}
+
+    def _enter(self, contestant: Contestant, settings: Settings) -> Entry:
+        method = methods()[contestant.method]
+        estimator = self._contestant(contestant)
+        unnamed = tuple(self.candidates) == CANDIDATES and self.rank != AUTOMATIC
+        rank = min(_COMPARED_RANK, self.max_rank) if self.rank == AUTOMATIC else check_rank(self.rank)
+        return Entry(
+            contestant.name,
+            estimator.trainer,
+            settings.with_parameters(estimator.get_params(deep=False)),
+            rank if contestant.most_rank is None else min(rank, contestant.most_rank),
+            contestant.can_be_certified,
+            contestant.probe_iterations,
+            max(contestant.least_rows, contestant.least_unnamed_rows if unnamed else 0),
+            contestant.most_rows,
+            contestant.is_seeded,
+            contestant.keeps_gaining,
+            uses_log=method.kernel is not None or contestant.method in ("sparse", "fourier"),
+        )
 
     def _contestant(self, contestant: Contestant) -> Any:
         """An unfitted estimator with the parameters that it shares with this one."""
-        shared = self.trainer_parameters()
+        method = methods()[contestant.method]
+        cls, shared = method.load(), self.trainer_parameters()
+        known = set(signature(cls).parameters)
+        if method.default_rank is None:
+            known -= {field.name for field in fields(LowRankParameters)}  # the same names mean other things there
         if contestant.method == "sparse" and self.dtype == "mixed":
             shared["dtype"] = "float64"  # whitening by inducing points needs the digits
-        return methods()[contestant.method].load()(**contestant.options, **shared)
+        return cls(**{name: value for name, value in shared.items() if name in known} | dict(contestant.options))
+
+    def _kernel(self) -> Kernel | None:
+        """The kernel of all contestants; None where each has its own."""
+        if isinstance(self.kernel, str) and self.kernel == AUTOMATIC:
+            return None
+        kernel = kernel_from_name(self.kernel)() if isinstance(self.kernel, str) else self.kernel
+        if not isinstance(kernel, Kernel):
+            raise InvalidInputError(f"kernel must be a name or a kernel object, found {kernel!r}")
+        return kernel
 
     def _select_candidates(self) -> list[Contestant]:
         """The candidates that can work with the other parameters."""
         names = self.candidates
         if isinstance(names, str) or not names or any(name not in CANDIDATES for name in names):
             raise InvalidInputError(f"candidates must be some of {', '.join(CANDIDATES)}, found {names!r}")
-        kernel = kernel_from_name(self.kernel)() if isinstance(self.kernel, str) else self.kernel
-        if not isinstance(kernel, Kernel):
-            raise InvalidInputError(f"kernel must be a name or a kernel object, found {kernel!r}")
+        kernel = self._kernel()
         usable = [each for each in CONTESTANTS if self._can_work(each, kernel)]
         chosen = [each for name in dict.fromkeys(names) for each in usable if each.name == name]
         if not chosen:
@@ -74,12 +128,25 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
                 f"candidates={tuple(names)!r} has no method for rank={self.rank!r}, kernel={self.kernel!r} and "
                 f"dtype={self.dtype!r}; {remedy}"
             )
+        if self.prefer == "proof" and not any(each.can_be_certified for each in chosen):
+            raise InvalidInputError(
+                f"prefer='proof' needs a method that can be certified, and none of candidates={tuple(names)!r} can; add "
+                "'local', 'sparse' or 'mercer', or use prefer='accuracy'"
+            )
         return chosen
 
-    def _can_work(self, contestant: Contestant, kernel: Kernel) -> bool:
+    def _can_work(self, contestant: Contestant, kernel: Kernel | None) -> bool:
         return (
-            (kernel.has_mercer_expansion or contestant.method != "mercer")
-            and (kernel.has_spectral_law or contestant.method != "fourier")
-            and (self.dtype != "float32" or contestant.method != "sparse")
+            (kernel is None or _takes_kernel(contestant, kernel))
+            and (self.dtype != "float32" or contestant.method not in ("sparse", "exact", "local"))
             and (self.rank != AUTOMATIC or contestant.finds_rank)
         )
+
+
+def _takes_kernel(contestant: Contestant, kernel: Kernel) -> bool:
+    """Can a method work with this kernel? One that is set apart by its own cannot."""
+    return (
+        "kernel" not in contestant.options
+        and (kernel.has_mercer_expansion or contestant.method != "mercer")
+        and (kernel.has_spectral_law or contestant.method not in ("fourier", "deep-fourier"))
+    )

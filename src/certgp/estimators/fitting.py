@@ -36,7 +36,6 @@ from certgp.guarantees.certify import note_input_noise
 from certgp.guarantees.subject import Subject
 from certgp.models import FittedModel
 from certgp.training.evaluation_log import FitCheckpoint
-from certgp.training.noise import add_noise_model
 from certgp.training.recipes import AUTOMATIC, Fit, Settings, Trainer
 from certgp.training.student import ROUNDS, choose_student, settle_weights
 
@@ -69,9 +68,7 @@ class Fitting:
         else:
             fit, certificate = self._train(self.source)
             model = self.model(fit.process, certificate)
-        if self.settings.tries_input_noise and not self.trainer.calibrates and not target_is_constant(self.source):
-            rng, always = self.settings.new_generator(), self.settings.wants_input_noise
-            add_noise_model(model.process, self.source, rng, always)
+        self.trainer.decide_noise(model.process, self.source)
         if self.settings.is_student and not target_is_constant(self.source):
             given = StandardisedRows(self.given, self.settings.standardiser)
             for member in model.process.members:

@@ -64,7 +64,7 @@ class ExactProcess(GaussianProcess):
     K + s2 diag(1 / weight) where rows have weights.
     """
 
-    holds_rows: ClassVar[bool] = True
+    holds_rows: bool = True
     returns_to_prior: ClassVar[bool] = True
 
     def __init__(

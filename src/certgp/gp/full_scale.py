@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -93,7 +93,7 @@ class FullScaleProcess(GaussianProcess):
     Without neighbours this is the FITC model of its features; with all rows as neighbours the exact GP.
     """
 
-    holds_rows: ClassVar[bool] = True
+    holds_rows: bool = True
 
     def __init__(self, local: LocalProcess, features: FeatureMap, known: WhitenedStatistics | None = None) -> None:
         self.local = local

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -35,7 +34,7 @@ class IterativeProcess(GaussianProcess):
     and the log-determinant are the local GP's: never below the exact variance, never below the exact log-determinant.
     """
 
-    holds_rows: ClassVar[bool] = True
+    holds_rows: bool = True
 
     def __init__(self, local: LocalProcess, solution: ExactSolution, tolerance: float, log_determinant: float) -> None:
         self.local, self.solution, self.tolerance = local, solution, tolerance

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -53,7 +53,7 @@ class LocalProcess(GaussianProcess):
     are the exact GP.
     """
 
-    holds_rows: ClassVar[bool] = True
+    holds_rows: bool = True
 
     def __init__(
         self,

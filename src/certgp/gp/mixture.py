@@ -64,6 +64,20 @@ class Mixture:
     variances: Array  # (m, n)
     weights: Array  # (m,), of sum one
 
+    @staticmethod
+    def of_observations(process: GaussianProcess, X: Tensor, weight: Tensor | None = None) -> Mixture:
+        """Of new observations at rows X (n, D), each of weight one or ``weight`` (n,): one component for each member
+        and each component of its noise.
+        """
+        means, variances, shares = [], [], []
+        for member, share in zip(process.members, process.shares, strict=True):
+            mean, variance, noise = member.observations(X)
+            total = variance + (noise.variances if weight is None else noise.variances / weight)
+            means.append(mean.expand(total.shape).numpy())
+            variances.append(total.numpy())
+            shares.append(share * noise.shares.numpy())
+        return Mixture(np.concatenate(means), np.concatenate(variances), np.concatenate(shares))
+
     def moments(self) -> tuple[Array, Array]:
         """Mean and variance (n,), (n,)."""
         return mixture_moments(self.means, self.variances, self.weights)
@@ -78,18 +92,28 @@ class Mixture:
 
 
 class MixtureProcess(GaussianProcess):
-    """p(f) = 1/m sum_i p_i(f): each draw comes whole from one member."""
+    """p(f) = sum_i w_i p_i(f): each draw comes whole from one member. Weights are equal where none are given."""
 
-    def __init__(self, members: Sequence[GaussianProcess]) -> None:
+    def __init__(self, members: Sequence[GaussianProcess], weights: Array | None = None) -> None:
         self._members = tuple(members)
-        self.signal_variance = float(np.mean([member.signal_variance for member in members]))
+        self._weights = np.full(len(members), 1.0 / len(members)) if weights is None else np.asarray(weights)
+        self.holds_rows = any(member.holds_rows for member in members)
+        self.signal_variance = self._average([member.signal_variance for member in members])
         # what remains of a new observation's variance once the mixture's latent variance is taken off
-        self.noise_variance = float(np.mean([member.predictive_noise for member in members]))
+        self.noise_variance = self._average([member.predictive_noise for member in members])
         self.noise_gain = NoiseGain.of_members([each.noise_gain for each in members if each.noise_gain is not None])
 
     @property
     def members(self) -> tuple[GaussianProcess, ...]:
         return self._members
+
+    @property
+    def shares(self) -> Array:
+        return self._weights
+
+    def with_members(self, members: Sequence[GaussianProcess]) -> MixtureProcess:
+        """Others in their places, with the same weights."""
+        return MixtureProcess(members, self._weights)
 
     @property
     def kernel(self) -> Kernel:
@@ -106,34 +130,41 @@ class MixtureProcess(GaussianProcess):
 
     def log_evidence(self) -> float:
         """The mean over the members."""
-        return float(np.mean([member.log_evidence() for member in self._members]))
+        return self._average([member.log_evidence() for member in self._members])
 
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         means, variances = zip(*(member.moments(X) for member in self._members), strict=True)
-        mean, variance = mixture_moments(torch.stack(means).numpy(), torch.stack(variances).numpy())
+        mean, variance = mixture_moments(torch.stack(means).numpy(), torch.stack(variances).numpy(), self._weights)
         return torch.from_numpy(mean), torch.from_numpy(variance)
 
     def covariance(self, X: Tensor) -> Tensor:
+        weights = torch.from_numpy(self._weights)
         means = torch.stack([member.moments(X)[0] for member in self._members])
-        spread = means - means.mean(0)
-        within: Tensor = sum((member.covariance(X) for member in self._members), torch.zeros(()).double())
-        return (within + spread.mT @ spread) / len(self._members)
+        spread = weights.sqrt()[:, None] * (means - weights @ means)
+        pairs = zip(self._weights, self._members, strict=True)
+        within: Tensor = sum((w * member.covariance(X) for w, member in pairs), torch.zeros(()).double())
+        return within + spread.mT @ spread
 
     def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        shares = self._shares(count, generator)
-        draws = [member.sample(X, n, generator) for member, n in zip(self._members, shares, strict=True) if n]
+        counts = self._counts(count, generator)
+        draws = [member.sample(X, n, generator) for member, n in zip(self._members, counts, strict=True) if n]
         return self._shuffle(draws, generator)
 
     def sample_observations(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        shares = zip(self._members, self._shares(count, generator), strict=True)
-        return self._shuffle([member.sample_observations(X, n, generator) for member, n in shares if n], generator)
+        counts = zip(self._members, self._counts(count, generator), strict=True)
+        return self._shuffle([member.sample_observations(X, n, generator) for member, n in counts if n], generator)
 
     def observation_variance(self, X: Tensor) -> Tensor:
-        return torch.stack([each.observation_variance(X).expand(len(X)) for each in self._members]).mean(0)
+        each = torch.stack([member.observation_variance(X).expand(len(X)) for member in self._members])
+        return torch.from_numpy(self._weights) @ each
 
-    def _shares(self, count: int, generator: torch.Generator) -> list[int]:
+    def _average(self, values: Sequence[float]) -> float:
+        return float(np.average(values, weights=self._weights))
+
+    def _counts(self, count: int, generator: torch.Generator) -> list[int]:
         """How many of ``count`` draws each member gets."""
-        picks = torch.randint(len(self._members), (count,), generator=generator)
+        ends = torch.from_numpy(np.cumsum(self._weights)[:-1])
+        picks = torch.searchsorted(ends, torch.rand(count, dtype=torch.float64, generator=generator), right=True)
         return [int(n) for n in torch.bincount(picks, minlength=len(self._members))]
 
     def _shuffle(self, draws: list[Tensor], generator: torch.Generator) -> Tensor:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Self
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from certgp.errors import InvalidInputError
@@ -42,15 +44,20 @@ class GaussianProcess(ABC):
     signal_variance: float
     noise_variance: float
     box: Box | None = None  # range of the training inputs, where it is known
-    holds_rows: ClassVar[bool] = False  # does it predict from the training rows themselves?
+    holds_rows: bool = False  # does it predict from the training rows themselves?
     noise_scale: float = 1.0  # new observations scatter with noise_scale * noise_variance (see ``gp.calibration``) ...
     noise_model: NoiseModel | StudentNoise | None = None  # ... or as this says of each row
     noise_gain: NoiseGain | None = None  # what noise(x) gained, where it was tried
 
     @property
     def members(self) -> tuple[GaussianProcess, ...]:
-        """The Gaussian processes whose equal mixture predicts: this one alone, unless it is a ``MixtureProcess``."""
+        """The Gaussian processes whose mixture predicts: this one alone, unless it is a ``MixtureProcess``."""
         return (self,)
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """Weights of the members in the mixture (m,), of sum one."""
+        return np.ones(1)
 
     @property
     def returns_to_prior(self) -> bool:

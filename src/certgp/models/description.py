@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -99,7 +100,11 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
     if isinstance(process, MixtureProcess):
         described = [describe_process(member) for member in process.members]
         named = {f"{i}.{name}": tensor for i, (part, _) in enumerate(described) for name, tensor in part.items()}
-        return named, {"kind": "mixture", "members": [own for _, own in described]}
+        return named, {
+            "kind": "mixture",
+            "members": [own for _, own in described],
+            "weights": process.shares.tolist(),
+        }
     tensors, values = _describe_single(process, values)
     if process.noise_model is not None:
         noise, values["noise_model"] = process.noise_model.describe()
@@ -221,7 +226,8 @@ def build_process(tensors: Tensors, values: Values, network: nn.Module | None) -
     if values["kind"] == "mixture":
         parts = [_select_part(tensors, f"{i}.") for i in range(len(values["members"]))]
         pairs = zip(parts, values["members"], strict=True)
-        return MixtureProcess([build_process(part, described, network) for part, described in pairs])
+        weights = np.array(values["weights"]) if "weights" in values else None  # equal in files of before
+        return MixtureProcess([build_process(part, described, network) for part, described in pairs], weights)
     process = _build_single(tensors, values, network)
     process.noise_scale = values["noise_scale"]
     if "noise_model" in values:  # not in files written before 0.2 was released

@@ -11,25 +11,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from certgp.data import ReweightedSource, Rows, RowSource, Standardiser
-from certgp.engines import Engine, fold_feature_statistics
+from certgp.data import Rows, RowSource, Standardiser
+from certgp.engines import Engine
 from certgp.engines.local import default_chunk_rows
-from certgp.gp import (
-    Box,
-    ExactProcess,
-    FullScaleProcess,
-    GaussianProcess,
-    IterativeProcess,
-    LocalProcess,
-    LowRankProcess,
-    Mixture,
-    MixtureProcess,
-    Noise,
-)
+from certgp.gp import Box, GaussianProcess, LowRankProcess, Mixture
 from certgp.gp.process import check_dense
-from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate
 from certgp.kernels import Kernel
+from certgp.training.conditioning import condition_further
 
 Array = NDArray[np.float64]
 
@@ -105,18 +94,18 @@ class FittedModel:
     def latent(self, rows: Rows) -> Mixture:
         """The distribution of f at each row, in the user's units."""
         means, variances = self.member_moments(rows)
-        return Mixture(means, variances, np.full(len(means), 1.0 / len(means)))
+        return Mixture(means, variances, self.process.shares)
 
     def observations(self, rows: Rows) -> Mixture:
         """The distribution of a new observation at each row, in the user's units, chunk by chunk."""
-        members, parts = self.process.members, []
-        for X, _ in rows.chunks(default_chunk_rows(self.process.rank)):
-            found = [_components(*member.observations(self.tensor(X))) for member in members]
-            means, variances = (np.concatenate([each[i] for each in found]) for i in (0, 1))
-            parts.append((means, variances))
-            shares = np.concatenate([each[2] for each in found]) / len(members)
-        means, variances = (np.concatenate([part[i] for part in parts], 1) for i in (0, 1))
-        return Mixture(self.standardiser.mean_to_user(means), self.standardiser.variance_to_user(variances), shares)
+        found = [
+            Mixture.of_observations(self.process, self.tensor(X))
+            for X, _ in rows.chunks(default_chunk_rows(self.process.rank))
+        ]
+        means = np.concatenate([each.means for each in found], 1)
+        variances = np.concatenate([each.variances for each in found], 1)
+        units = self.standardiser
+        return Mixture(units.mean_to_user(means), units.variance_to_user(variances), found[-1].weights)
 
     def mean_and_covariance(self, rows: Rows, include_noise: bool) -> tuple[Array, Array]:
         """Mean (n,) and joint covariance (n, n) in the user's units."""
@@ -146,37 +135,9 @@ class FittedModel:
         """
         return replace(
             self,
-            process=_extend(self.process, more, engine),
+            process=condition_further(self.process, more, engine),
             lower=np.minimum(self.lower, lower),
             upper=np.maximum(self.upper, upper),
             certificate=None,
             rows=None,
         )
-
-
-def _weigh(process: GaussianProcess, noise: StudentNoise, more: RowSource) -> RowSource:
-    """The rows with the weights that Student-t noise gives them."""
-    factors = []
-    for chunk in more.chunks(default_chunk_rows(process.rank)):
-        mean, variance = process.moments(chunk.X)
-        factors.append(noise.weigh(chunk.y.double() - mean, variance, chunk.weights()))
-    return ReweightedSource(more, torch.cat(factors))
-
-
-def _components(mean: Tensor, variance: Tensor, noise: Noise) -> tuple[Array, Array, Array]:
-    """Means and variances (k, n) of the components of an observation, and their shares (k,)."""
-    variances = variance + noise.variances
-    return mean.expand(variances.shape).numpy(), variances.numpy(), noise.shares.numpy()
-
-
-def _extend(process: GaussianProcess, more: RowSource, engine: Engine) -> GaussianProcess:
-    if isinstance(process, MixtureProcess):
-        return MixtureProcess([_extend(member, more, engine) for member in process.members])
-    if isinstance(process.noise_model, StudentNoise):
-        more = _weigh(process, process.noise_model, more)
-    if isinstance(process, ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess):
-        rows = more.take(slice(None))
-        return process.updated(rows.X, rows.y, rows.weight)
-    if isinstance(process, LowRankProcess):
-        return process.updated(fold_feature_statistics(process.model, more, engine))
-    raise TypeError(f"a {type(process).__name__} cannot be extended")

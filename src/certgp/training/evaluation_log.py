@@ -110,6 +110,7 @@ class FitCheckpoint:
     path: Path
     fingerprint: str  # of the data, the parameters and the seed
     one_file_per_rank: bool = False
+    opened: EvaluationLog | None = None  # where this fit is one of several that share a file, in a fixed order
 
     def of_member(self, number: int, seed: int, members: int) -> FitCheckpoint:
         """The checkpoint of one of several networks."""
@@ -120,8 +121,8 @@ class FitCheckpoint:
 @contextmanager
 def open_log(checkpoint: FitCheckpoint | None, rank: int) -> Iterator[EvaluationLog | None]:
     """The log of a fit at this rank: it stays when the fit is interrupted and is removed when it is done."""
-    if checkpoint is None:
-        yield None
+    if checkpoint is None or checkpoint.opened is not None:
+        yield None if checkpoint is None else checkpoint.opened
         return
     path = checkpoint.path
     if checkpoint.one_file_per_rank:

@@ -33,7 +33,7 @@ from certgp.gp.calibration import Array, gaussian_log_density
 from certgp.gp.noise import NoiseBasis, NoiseGain, NoiseInputs, NoiseModel
 
 FEWEST_ROWS = 200  # below, noise is constant without a trial
-_MOST_ROWS = 20_000  # that a hundred or so weights need, and that local models predict in a moment
+MOST_ROWS = 20_000  # that a hundred or so weights need, and that local models predict in a moment
 _MOST_NUMBERS = 2**21  # of psi (16 MiB)
 _FOLDS = 4
 _PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -78,7 +78,7 @@ class Unseen:
 
 
 def _most_rows(columns: int) -> int:
-    return max(FEWEST_ROWS, min(_MOST_ROWS, _MOST_NUMBERS // columns))
+    return max(FEWEST_ROWS, min(MOST_ROWS, _MOST_NUMBERS // columns))
 
 
 def add_noise_model(process: GaussianProcess, source: RowSource, rng: np.random.Generator, always: bool) -> None:
@@ -97,7 +97,7 @@ def leave_one_out(
 ) -> Unseen:
     """Some of the rows, each predicted from all others."""
     if not isinstance(process, LowRankProcess):
-        rows = np.sort(rng.permutation(process.n_rows)[:_MOST_ROWS])
+        rows = np.sort(rng.permutation(process.n_rows)[:MOST_ROWS])
         some = process.rows.pick(torch.from_numpy(rows)).to(torch.float64)
         return Unseen(process.leave_one_out(rows), some.y, some.weight)
     chunk = source.sample(_most_rows(process.rank + 2 * source.n_columns), rng)

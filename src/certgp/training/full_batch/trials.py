@@ -32,6 +32,7 @@ class Trial:
     objective: float  # per row of the subsample; lower is better
     score: float  # on rows held out from it; lower is better
     seconds: float
+    rows: int | None = None  # learned from, where that differs between trials
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from certgp.training.recipes.fourier import FourierRecipe
 from certgp.training.recipes.local import LocalRecipe, LocalTrainer
 from certgp.training.recipes.mercer import MercerRecipe
 from certgp.training.recipes.plain import PlainRecipe
-from certgp.training.recipes.race import Entry, Race
+from certgp.training.recipes.race import EFFORTS, PREFERENCES, Entry, Race, Terms
 from certgp.training.recipes.settings import AUTOMATIC, DTYPES, OBJECTIVES, VARIANCES, Settings, Start
 from certgp.training.recipes.sparse import SparseRecipe
 from certgp.training.recipes.staged import Job, Plan, Recipe, StagedTrainer, TrialRows
@@ -16,7 +16,9 @@ from certgp.training.recipes.trainer import Fit, Trainer
 __all__ = [
     "AUTOMATIC",
     "DTYPES",
+    "EFFORTS",
     "OBJECTIVES",
+    "PREFERENCES",
     "VARIANCES",
     "DeepRecipe",
     "DeepTrainer",
@@ -36,6 +38,7 @@ __all__ = [
     "SparseRecipe",
     "StagedTrainer",
     "Start",
+    "Terms",
     "Trainer",
     "TrialRows",
 ]

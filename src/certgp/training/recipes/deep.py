@@ -32,6 +32,7 @@ class DeepTrainer(Trainer):
     """Trains networks together with the GPs on their outputs."""
 
     calibrates: ClassVar[bool] = True
+    learns_noise: ClassVar[bool] = True
 
     def __init__(self, recipe: DeepRecipe, settings: Settings) -> None:
         super().__init__(settings)
@@ -102,13 +103,13 @@ class DeepTrainer(Trainer):
             self.recipe.members == 1
             or here
             or not settings.optimize
-            or self._seconds(source.n_rows, source.n_columns) < _STARTING_SECONDS
+            or self.estimate_seconds(source.n_rows, source.n_columns, 0) < _STARTING_SECONDS
         ):
             return 1
         return spare_workers(self.recipe.members)
 
-    def _seconds(self, n_rows: int, n_columns: int) -> float:
-        """What training one member takes on one thread, about."""
+    def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
+        """Of one member."""
         cost = self.recipe.weights(n_columns) + _STEP_WEIGHTS
         return _SECONDS_PER_WEIGHT * max(n_rows, _FEWEST_ROWS) * self.settings.max_iter * cost
 

@@ -23,6 +23,7 @@ from certgp.training.recipes.trainer import Fit, Trainer
 SOLVERS = (AUTOMATIC, "dense", "iterative")
 _SCAN_ROWS = 1_000
 _SUBSET_ITERATIONS = 40  # of an exact fit to some rows, beside near rows
+_SECONDS_PER_CUBE = 2e-11  # of rows, for an iteration of those allowed; few of them are needed
 _DENSE_ROWS = 10_000  # up to which solver="auto" is dense: O(N^3) an iteration
 
 
@@ -47,6 +48,9 @@ class ExactTrainer(Trainer):
         few = min(self.settings.max_iter, _SUBSET_ITERATIONS)
         quiet = ExactTrainer(replace(self.settings, callbacks=None, verbose=0, max_iter=few), "dense")
         return fit_iteratively(self.settings, source, self._tolerance, quiet.train)
+
+    def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
+        return _SECONDS_PER_CUBE * self.settings.max_iter * n_rows**3
 
     def _is_dense(self, n: int) -> bool:
         if self._solver == AUTOMATIC:

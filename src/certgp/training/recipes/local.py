@@ -42,6 +42,7 @@ from certgp.training.local import (
     row_losses,
     train_network,
 )
+from certgp.training.noise import MOST_ROWS
 from certgp.training.recipes.settings import AUTOMATIC, Settings, Start
 from certgp.training.recipes.trainer import Fit, Trainer
 
@@ -51,6 +52,9 @@ _ROUND_ROWS, _ROUND_ITERATIONS, _ROUNDS, _TRIAL_ROUNDS = 2_000, 15, 4, 2
 _MAP_ROWS, _MAP_ITERATIONS, _MAP_ROUNDS, _MAP_COLUMNS = 10_000, 10, 4, 20
 _EPOCHS, _EPOCH_ROWS = 20, 8_192
 _NOISE_ROWS = 8_000
+# about what a fit takes: its rounds look at a limited number of rows
+_SECONDS, _SECONDS_FOR_ROUNDS, _SECONDS_PER_ROW, _SECONDS_PER_NEIGHBOURHOOD = 0.5, 12.0, 5e-5, 5e-4
+_USUAL_ITERATIONS, _ROWS_AT_A_TIME = 150, 4_000
 _LOW_RANK_ROUNDS, _LOW_RANK_ROWS = 2, 4_000
 _CENTRE_ROWS = 3_000  # that inducing points are chosen from
 _RATIOS = (0.01, 0.3, 10.0)  # of noise to signal, of which the best counts for a factor
@@ -127,6 +131,11 @@ class LocalTrainer(Trainer):
         if not outcome.converged and not outcome.stopped:
             warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
         return Fit(self._process(metric, ordered, centres), outcome, tuple(progress.trials))
+
+    def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
+        share = min(1.0, self.settings.max_iter / _USUAL_ITERATIONS) * min(1.0, n_rows / _ROWS_AT_A_TIME)
+        noise = _SECONDS_PER_NEIGHBOURHOOD * min(n_rows, MOST_ROWS)
+        return _SECONDS + _SECONDS_FOR_ROUNDS * share + noise + _SECONDS_PER_ROW * n_rows
 
     def _kernels(self) -> tuple[str | Kernel, ...]:
         """The kernels to choose from."""

@@ -107,12 +107,6 @@ class Settings:
         }
         return replace(self, **{name: value for name, value in parameters.items() if name in shared})
 
-    def for_contestant(self, name: str) -> Settings:
-        """For one of several methods that share a checkpoint's path."""
-        if self.checkpoint is None:
-            return self
-        return replace(self, checkpoint=replace(self.checkpoint, fingerprint=f"{self.checkpoint.fingerprint}:{name}"))
-
     @property
     def tries_input_noise(self) -> bool:
         """Is noise(x) to be learned? With hyper-parameters held as given only where it was asked for."""

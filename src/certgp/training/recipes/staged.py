@@ -29,6 +29,7 @@ from certgp.training.recipes.trainer import Fit, Trainer
 
 _START_ROWS = 2_000
 _TRIAL_ROWS = 4_000  # twice as many above 40,000 rows
+_SECONDS, _SECONDS_PER_PRODUCT = 0.3, 4e-10  # about what a fit takes, and for an iteration, row and pair of features
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,16 +119,21 @@ class StagedTrainer(Trainer):
         trials = () if tried is None else tried.trials
         return Fit(self.condition(plan, source), outcome, trials, interrupted=outcome.stopped)
 
+    def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
+        """About half of the iterations see a subsample."""
+        rows = 0.5 * (n_rows + min(n_rows, 2 * _TRIAL_ROWS))
+        return _SECONDS + _SECONDS_PER_PRODUCT * self.settings.max_iter * rows * rank**2
+
     def process_so_far(self) -> LowRankProcess | None:
         return None if self._unfinished is None else self._unfinished()
 
     def try_starts(
-        self, plan: Plan, source: RowSource, rows: TrialRows, log: EvaluationLog | None, alone: bool = False
+        self, plan: Plan, source: RowSource, rows: TrialRows, log: EvaluationLog | None
     ) -> tuple[Plan, TrialsResult | None]:
-        """The plan of the candidate that does best on rows held out from the trials. One without rivals has no trial
-        (unless it is to be tried ``alone``): its first stages become part of the fit, on all rows where there are few.
+        """The plan of the candidate that does best on rows held out from the trials. One without rivals has no trial:
+        its first stages become part of the fit, on all rows where there are few.
         """
-        if len(plan.candidates) == 1 and not alone:
+        if len(plan.candidates) == 1:
             (only,) = plan.candidates
             first = [stage for stages in only.rounds for stage in stages]
             first = first if rows.many else [replace(stage, source=source) for stage in first]
@@ -153,9 +159,9 @@ class StagedTrainer(Trainer):
         )
         return Plan(result.best.model, result.best.stages, plan.start), result
 
-    def held_out_losses(self, plan: Plan, rows: TrialRows, source: RowSource | None = None) -> NDArray[np.float64]:
-        """Negative log predictive density of each held-out row given the subsample, or another source."""
-        process = self.condition(plan, rows.learn if source is None else source)
+    def held_out_losses(self, plan: Plan, rows: TrialRows) -> NDArray[np.float64]:
+        """Negative log predictive density of each held-out row given the subsample."""
+        process = self.condition(plan, rows.learn)
         mean, variance = process.moments(rows.held_out.X)
         total = variance + rows.held_out.noise(process.noise_variance)
         return -gaussian_log_density(rows.held_out.y.numpy(), mean.numpy(), total.numpy())
@@ -166,7 +172,6 @@ class StagedTrainer(Trainer):
         source: RowSource,
         after: OptimisationResult | None = None,
         log: EvaluationLog | None = None,
-        warn: bool = True,
     ) -> OptimisationResult:
         """Run the stages of a plan, after those of a trial where there was one."""
         if after is not None and (after.stopped or not plan.stages):
@@ -175,7 +180,7 @@ class StagedTrainer(Trainer):
             self._unfinished = partial(self.condition, plan, source)
             outcome = run_plan(plan, self.settings, after, log)
         self._unfinished = None
-        if warn and not outcome.converged and not outcome.stopped:
+        if not outcome.converged and not outcome.stopped:
             warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
         return outcome
 

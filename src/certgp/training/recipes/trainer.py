@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from certgp.checks import check_rank
-from certgp.data import RowSource
+from certgp.data import RowSource, target_is_constant
 from certgp.data.summary import DISTINCT_LIMIT
 from certgp.errors import InvalidInputError, RankWarning, warn_user
 from certgp.gp import GaussianProcess, LowRankProcess
 from certgp.training.full_batch.trials import Trial
 from certgp.training.history import OptimisationResult
+from certgp.training.noise import add_noise_model
 from certgp.training.recipes.settings import Settings
 
 
@@ -40,6 +41,7 @@ class Trainer(ABC):
     """Trains one model on standardised rows; made anew for every fit."""
 
     calibrates: ClassVar[bool] = False  # does training itself hold rows back to scale the noise?
+    learns_noise: ClassVar[bool] = False  # does it decide on noise(x) itself?
     group: int = 1  # features come in groups of this size
 
     def __init__(self, settings: Settings) -> None:
@@ -52,6 +54,20 @@ class Trainer(ABC):
     def process_so_far(self) -> GaussianProcess | None:
         """During a fit: the process that it would end with if it stopped now."""
         return None
+
+    def decide_noise(self, process: GaussianProcess, source: RowSource) -> None:
+        """Give the process of a fit to these rows noise(x), where rows predicted without their own targets want it;
+        training that decides so itself has done it.
+        """
+        settings = self.settings
+        if not self.learns_noise and settings.tries_input_noise and not target_is_constant(source):
+            add_noise_model(process, source, settings.new_generator(), settings.wants_input_noise)
+
+    def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
+        """About how many seconds a fit takes on one thread (docs/decisions/0038); what depends on no clock can decide
+        without chance.
+        """
+        return 0.0
 
     def fit(self, source: RowSource, rank: int) -> Fit:
         """Train at the rank asked for, as far as these rows can carry it."""

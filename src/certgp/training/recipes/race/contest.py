@@ -1,0 +1,228 @@
+"""One race: probes on subsamples, finals on all rows but the held-out ones."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from certgp.data import ChunkSource, RowSource, SubsetSource
+from certgp.data.sources import KEPT_BYTES
+from certgp.errors import CertgpError
+from certgp.gp import GaussianProcess
+from certgp.training.conditioning import condition_further
+from certgp.training.history import OptimisationResult
+from certgp.training.recipes.race.clock import Clock
+from certgp.training.recipes.race.entry import Entry
+from certgp.training.recipes.race.rows import split_rows
+from certgp.training.recipes.race.standing import (
+    Standing,
+    held_out_losses,
+    keep_better_half,
+    sort_by_score,
+    standard_error,
+)
+from certgp.training.recipes.race.terms import Terms
+from certgp.training.recipes.settings import Settings
+from certgp.training.recipes.trainer import Fit, Trainer
+
+_PROBES, _FINAL = 0.3, 0.7  # shares of the seconds left that a round of probes and a final may use, with max_seconds
+_CHEAP = 0.5  # of the cost of the method in front: so cheap a final is worth a try before
+_NEAR = 0.05  # nats per row: a method expected to end further behind has no final
+_FEWEST_PROBE_ROWS = 50
+_SHORT_SECONDS = 5.0  # a fit that is not worth a probe
+
+
+class Contest:
+    """The methods of a race, and how they stand."""
+
+    def __init__(
+        self, entries: Sequence[Entry], source: RowSource, settings: Settings, terms: Terms, clock: Clock
+    ) -> None:
+        self._entries, self._source, self._terms, self._clock = entries, source, terms, clock
+        self._engine = settings.engine
+        rng = settings.new_generator()
+        learned, held_out = split_rows(source, rng)
+        self._order = rng.permutation(learned)  # subsamples are its beginnings
+        self._held_out = source.take(held_out).to(torch.float64)
+        self.n_held_out, self.n_learned = len(held_out), len(learned)
+        self.rounds: list[list[Standing]] = []
+        self.finals: list[Standing] = []
+        self.errors: list[CertgpError] = []
+        self._active: tuple[Entry, Trainer, NDArray[np.int64]] | None = None
+
+    @property
+    def standings(self) -> list[Standing]:
+        """Of each method the latest, the furthest first and the best of these first."""
+        latest: dict[str, Standing] = {}
+        for group in (self.finals, *reversed(self.rounds)):
+            for each in sort_by_score(group):
+                latest.setdefault(each.name, each)
+        return list(latest.values())
+
+    @property
+    def eligible(self) -> list[Standing]:
+        """Those that may win."""
+        return [each for each in self.standings if each.entry.can_be_certified or not self._terms.needs_proof]
+
+    @property
+    def is_over(self) -> bool:
+        """Did the user stop it?"""
+        return self._clock.stopped
+
+    def probe(self) -> None:
+        """All methods on a small subsample, then the better half on a larger one."""
+        field: list[tuple[Entry, Standing | None]] = [
+            (each, None) for each in self._entries if not self._is_seeded(each)
+        ]
+        for rows in self._probe_sizes() if field else ():
+            self.rounds.append([])  # filled as it goes, for whoever looks in between
+            for number, (entry, before) in enumerate(field):
+                if self._is_late() or self.is_over:
+                    break
+                self._clock.allow(_PROBES / (len(field) - number))
+                found = self._train(entry, rows, entry.probe_iterations, before)
+                self.rounds[-1] += [found] if found is not None else []
+            field = [(each.entry, each) for each in self._next_round()]
+
+    def run_finals(self) -> None:
+        """Train the seeded and the most promising methods on all rows but the held-out ones."""
+        waiting = self.eligible
+        for entry in self._entries:
+            if self._is_seeded(entry) and not self.is_over and not self._is_late():
+                self._run_final(entry, None)
+        left = self._terms.thoroughness.finalists
+        while waiting and left and not self.is_over:
+            chosen = self._next_finalist(waiting)
+            if chosen is None or not self._has_time_for(chosen):
+                break
+            waiting.remove(chosen)
+            left -= 1
+            self._run_final(chosen.entry, chosen)
+        if not self.standings and self.errors:
+            raise self.errors[-1]
+
+    def rescue(self) -> None:
+        """After an interrupt: let what the trainer of the moment has reached stand too."""
+        if self._active is None:
+            return
+        entry, trainer, positions = self._active
+        process = trainer.process_so_far()
+        if process is not None:
+            fit = Fit(process, replace(OptimisationResult.none(), converged=False, reason="the fit was interrupted"))
+            self.finals.append(Standing(entry, fit, positions, held_out_losses(process, self._held_out), 0.0))
+
+    def process_so_far(self) -> GaussianProcess | None:
+        """Of the method that is trained now, or of the best so far."""
+        process = None if self._active is None else self._active[1].process_so_far()
+        best = sort_by_score(self.standings)
+        return process if process is not None or not best else best[0].fit.process
+
+    def complete(self, standing: Standing) -> GaussianProcess:
+        """A method's process, conditioned on the rows that it has not seen."""
+        rest = np.setdiff1d(np.arange(self._source.n_rows), standing.positions)
+        return condition_further(standing.fit.process, self._rows(rest), self._engine)
+
+    def _is_seeded(self, entry: Entry) -> bool:
+        """Does it go to the finals without a probe? Where there is one final only, just methods that cost next to
+        nothing do.
+        """
+        free = self._terms.thoroughness.finalists == 1 and self._cost(entry, self.n_learned) > _SHORT_SECONDS
+        return entry.is_seeded and not free
+
+    def _probe_sizes(self) -> list[int]:
+        """Numbers of rows of the rounds: half of them all at most, and each four times the one before."""
+        sizes = self._terms.thoroughness.probe_rows
+        first = min(sizes[0], max(min(_FEWEST_PROBE_ROWS, self.n_learned), self.n_learned // 2))
+        return [first, *(rows for rows in sizes[1:] if 2 * rows <= self.n_learned)]
+
+    def _next_round(self) -> list[Standing]:
+        promising = keep_better_half(self.rounds[-1]) if self.rounds[-1] else []
+        return [each for each in promising if each.entry.can_be_certified or not self._terms.needs_proof]
+
+    def _is_late(self) -> bool:
+        """Is more than half of the time used up, and something there to go on with?"""
+        return self._clock.has_limit and bool(self.eligible) and self._clock.left < 0.5 * (self._terms.max_seconds or 0)
+
+    def _has_time_for(self, chosen: Standing) -> bool:
+        """With a time limit: is as much time left as the last fit took, in the ratio of the two costs?"""
+        if not self._clock.has_limit:
+            return True
+        last = self.finals[-1] if self.finals else chosen
+        before = self._cost(last.entry, len(last.positions), None if self.finals else last.entry.probe_iterations)
+        ratio = self._cost(chosen.entry, self.n_learned) / before if self.finals and before > 0.0 else 1.0
+        return _FINAL * self._clock.left > ratio * last.seconds
+
+    def _next_finalist(self, waiting: Sequence[Standing]) -> Standing | None:
+        """At first the method in front by what all rows are expected to give, or one that is far cheaper. Then whoever
+        is expected to come near the best, as long as the cost of all fits stays within a few of the winner's.
+        """
+        ranked = sorted(waiting, key=lambda each: each.predicted_score(self.n_learned))
+        if not self.finals:
+            cheapest = min(ranked, key=lambda each: self._cost(each.entry, self.n_learned))
+            several = self._terms.thoroughness.finalists > 1
+            cheap = self._cost(cheapest.entry, self.n_learned) <= _CHEAP * self._cost(ranked[0].entry, self.n_learned)
+            return cheapest if several and cheap else ranked[0]
+        front = sort_by_score(self.finals)[0]
+        spent = self._spent()
+        for each in ranked:
+            expected = self._expected_score(each, front)
+            cost = self._cost(each.entry, self.n_learned)
+            winner = cost if expected < front.score else self._cost(front.entry, self.n_learned)
+            allowed = max(self._terms.thoroughness.most_cost * winner, self._terms.thoroughness.free_seconds)
+            if expected <= front.score + _NEAR + standard_error(each, front) and spent + cost <= allowed:
+                return each
+        return None
+
+    def _expected_score(self, standing: Standing, front: Standing) -> float:
+        """Predicted from its probes; half of what the method in front gained beyond its own prediction is expected of
+        others too.
+        """
+        surprise = 0.0 if front.before is None else front.before.predicted_score(self.n_learned) - front.score
+        return standing.predicted_score(self.n_learned) - 0.5 * max(0.0, surprise)
+
+    def _spent(self) -> float:
+        """Cost of all fits so far, by the estimates."""
+        probes = sum(self._cost(s.entry, len(s.positions), s.entry.probe_iterations) for r in self.rounds for s in r)
+        return probes + sum(self._cost(each.entry, len(each.positions)) for each in self.finals)
+
+    def _cost(self, entry: Entry, n_rows: int, iterations: int | None = None) -> float:
+        """About how many CPU seconds a fit takes."""
+        return entry.trainer(self._clock, iterations).estimate_seconds(n_rows, self._source.n_columns, entry.rank)
+
+    def _run_final(self, entry: Entry, before: Standing | None) -> None:
+        self._clock.allow(_FINAL)
+        found = self._train(entry, self.n_learned, None, before)
+        if found is not None:
+            self.finals.append(replace(found, is_final=True))
+
+    def _train(self, entry: Entry, rows: int, iterations: int | None, before: Standing | None) -> Standing | None:
+        """Train on the first of the shuffled rows and score on the held-out ones; None where that fails."""
+        began, positions = time.process_time(), np.sort(self._order[:rows])
+        trainer, source = entry.trainer(self._clock, iterations), self._rows(positions)
+        self._active = (entry, trainer, positions)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                fit = trainer.fit(source, entry.rank)
+                trainer.decide_noise(fit.process, source)
+                losses = held_out_losses(fit.process, self._held_out)
+            except CertgpError as error:
+                self.errors.append(error)
+                return None
+        self._active = None
+        if not np.isfinite(losses).all():
+            return None
+        said = tuple(each.message for each in caught if isinstance(each.message, Warning))
+        return Standing(entry, fit, positions, losses, time.process_time() - began, said, before)
+
+    def _rows(self, positions: NDArray[np.int64]) -> RowSource:
+        """Some of the rows, in memory where they are few."""
+        if 8 * len(positions) * self._source.n_columns <= KEPT_BYTES:
+            return ChunkSource(self._source.take(positions))
+        return SubsetSource(self._source, positions)

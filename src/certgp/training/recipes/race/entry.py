@@ -1,0 +1,45 @@
+"""A method in the race: what builds its trainer, and how it takes part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from certgp.training.evaluation_log import EvaluationLog
+from certgp.training.history import Callback
+from certgp.training.recipes.settings import Settings
+from certgp.training.recipes.trainer import Trainer
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A method that takes part."""
+
+    name: str
+    build: Callable[[Settings], Trainer]
+    settings: Settings
+    rank: int  # at which it is trained; methods without one ignore it
+    can_be_certified: bool
+    probe_iterations: int  # of a probe on a subsample, where the method's own number is not less
+    least_rows: int = 0
+    most_rows: int | None = None
+    is_seeded: bool = False  # does it go to the finals without a probe?
+    keeps_gaining: bool = False  # does it gain from ever more rows, as models that hold them do?
+    uses_log: bool = True  # can it write its evaluations into a file that methods share?
+
+    def suits(self, n_rows: int) -> bool:
+        """Does it make sense for so many rows?"""
+        return self.least_rows <= n_rows and (self.most_rows is None or n_rows <= self.most_rows)
+
+    def recording_in(self, log: EvaluationLog | None) -> Entry:
+        """With a checkpoint's file that several methods share, one after the other."""
+        given = self.settings.checkpoint
+        own = None if given is None or log is None or not self.uses_log else replace(given, opened=log)
+        return replace(self, settings=replace(self.settings, checkpoint=own))
+
+    def trainer(self, callback: Callback, iterations: int | None = None) -> Trainer:
+        """A new trainer that tells ``callback`` of its iterations, with fewer of them where that is asked."""
+        most = self.settings.max_iter
+        return self.build(
+            replace(self.settings, callbacks=[callback], max_iter=most if iterations is None else min(most, iterations))
+        )

@@ -1,0 +1,140 @@
+"""The race between methods: probes on subsamples, finals on all rows, and the best on held-out rows wins."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from certgp.checks import check_rank
+from certgp.data import RowSource, target_is_constant
+from certgp.errors import CertgpWarning, warn_user
+from certgp.gp import GaussianProcess
+from certgp.training.evaluation_log import EvaluationLog, open_log
+from certgp.training.recipes.race.clock import Clock
+from certgp.training.recipes.race.contest import Contest
+from certgp.training.recipes.race.entry import Entry
+from certgp.training.recipes.race.standing import Standing, choose_winner, sort_by_score
+from certgp.training.recipes.race.terms import Terms
+from certgp.training.recipes.race.words import explain, list_trials
+from certgp.training.recipes.settings import Settings
+from certgp.training.recipes.trainer import Fit, Trainer
+
+_FEWEST_ROWS = 50  # below, held-out rows say nothing
+
+
+class Race(Trainer):
+    """Trains several methods and keeps the one that predicts rows held out from the training rows best.
+
+    Their own objectives do not tell which one that is: they are evidences of different models, or bounds of different
+    tightness. Rows that none of them has seen do. The winner is then conditioned on these too.
+    """
+
+    learns_noise: ClassVar[bool] = True
+
+    def __init__(self, entries: Sequence[Entry], settings: Settings, terms: Terms) -> None:
+        super().__init__(settings)
+        self._entries, self._terms = entries, terms
+        for entry in entries:
+            entry.build(entry.settings)  # refuses parameters that cannot work, before any data are looked at
+        self._contest: Contest | None = None
+        self._only: Trainer | None = None
+
+    def process_so_far(self) -> GaussianProcess | None:
+        if self._only is not None:
+            return self._only.process_so_far()
+        return None if self._contest is None else self._contest.process_so_far()
+
+    def fit_at(self, source: RowSource, rank: int) -> Fit:
+        with open_log(self.settings.checkpoint, 0) as log:
+            field, clock = self._field(source, log), self._clock()
+            if not _is_a_race(field, source):
+                return self._train_only(field[0], clock, lambda trainer: trainer.fit(source, field[0].rank), source)
+            contest = self._contest = Contest(field, source, self.settings, self._terms, clock)
+            try:
+                contest.probe()
+                contest.run_finals()
+            except KeyboardInterrupt:
+                return self._finish_interrupted(contest)
+            return self._finish(contest, choose_winner(_rivals(contest)))
+
+    def usable_rank(self, rank: object) -> int:
+        """The rank asked for; each method looks at the rows for itself."""
+        return check_rank(rank)
+
+    def fit_automatically(self, source: RowSource, search: Callable[[Trainer], Fit]) -> Fit:
+        """Compare the methods by probes at one rank, then let the winner find its own."""
+        with open_log(self.settings.checkpoint, 0) as log:
+            field, clock = self._field(source, log), self._clock()
+            if not _is_a_race(field, source):
+                return self._train_only(field[0], clock, search, source)
+            contest = self._contest = Contest(field, source, self.settings, self._terms, clock)
+            contest.probe()
+            winner = choose_winner(contest.eligible)
+            trials = list_trials(contest.standings, self._log_unit)
+            choice = self._say(explain(contest, winner, self._terms, self._log_unit))
+            clock.allow(1.0)
+            found = self._train_only(winner.entry, clock, search, source)
+        return replace(found, trials=trials, choice=choice)
+
+    @property
+    def _log_unit(self) -> float:
+        """What to add to a mean negative log density of standardised targets to have it in the units of y."""
+        return math.log(self.settings.standardiser.y_scale)
+
+    def _clock(self) -> Clock:
+        return Clock(self.settings.callbacks or (), self._terms.max_seconds)
+
+    def _field(self, source: RowSource, log: EvaluationLog | None) -> list[Entry]:
+        """The methods that make sense for so many rows; all, where none does."""
+        suited = [each for each in self._entries if each.suits(source.n_rows)] or list(self._entries)
+        return [each.recording_in(log) for each in suited]
+
+    def _train_only(self, entry: Entry, clock: Clock, train: Callable[[Trainer], Fit], source: RowSource) -> Fit:
+        trainer = self._only = entry.trainer(clock)
+        fit = train(trainer)
+        trainer.decide_noise(fit.process, source)
+        choice = f"{entry.name}: there was nothing to choose from or too few rows to compare"
+        return replace(fit, trials=(), method=entry.name, choice=self._say(choice))
+
+    def _finish_interrupted(self, contest: Contest) -> Fit:
+        """The best model so far, where there is one; with a checkpoint the fit is to go on later instead."""
+        if self.settings.checkpoint is None:
+            contest.rescue()
+        eligible = contest.eligible
+        if self.settings.checkpoint is not None or not eligible:
+            raise KeyboardInterrupt
+        fit = self._finish(contest, sort_by_score(eligible)[0], "the best when the fit was interrupted")
+        warn_user(f"the fit was interrupted; this is the best model so far. {fit.choice}")
+        outcome = replace(fit.outcome, converged=False, stopped=True, reason="the fit was interrupted")
+        return replace(fit, outcome=outcome, interrupted=True)
+
+    def _finish(self, contest: Contest, winner: Standing, why: str | None = None) -> Fit:
+        for each in winner.warnings if winner.is_final else ():
+            if isinstance(each, CertgpWarning):
+                warn_user(str(each), type(each))
+            else:
+                warnings.warn(each, stacklevel=2)
+        outcome = winner.fit.outcome
+        if outcome.stopped and not contest.is_over:
+            outcome = replace(outcome, reason=f"max_seconds={self._terms.max_seconds:g} were used up")
+        choice = self._say(explain(contest, winner, self._terms, self._log_unit, why))
+        trials = list_trials(contest.standings, self._log_unit)
+        return Fit(contest.complete(winner), outcome, trials, winner.name, choice, outcome.stopped)
+
+    def _say(self, choice: str) -> str:
+        if self.settings.verbose:
+            print(choice)
+        return choice
+
+
+def _is_a_race(field: Sequence[Entry], source: RowSource) -> bool:
+    return len(field) > 1 and source.n_rows >= _FEWEST_ROWS and not target_is_constant(source)
+
+
+def _rivals(contest: Contest) -> list[Standing]:
+    """The finalists; all where the race was cut short, and a final may be worse than a probe of another method."""
+    whole = [each for each in contest.finals if not each.fit.outcome.stopped]
+    return contest.finals if whole and len(whole) == len(contest.finals) else contest.eligible

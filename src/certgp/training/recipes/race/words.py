@@ -1,0 +1,61 @@
+"""Why a race ended as it did, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from certgp.training.full_batch.trials import Trial
+from certgp.training.recipes.race.contest import Contest
+from certgp.training.recipes.race.standing import Standing, sort_by_score
+from certgp.training.recipes.race.terms import Terms
+
+
+def list_trials(standings: Sequence[Standing], log_unit: float) -> tuple[Trial, ...]:
+    """Of each method what it reached last: finalists first, each group by its score, in the units of y."""
+    return tuple(
+        Trial(each.name, each.fit.outcome.value, each.score + log_unit, each.total_seconds, len(each.positions))
+        for each in standings
+    )
+
+
+def explain(contest: Contest, winner: Standing, terms: Terms, log_unit: float, why: str | None = None) -> str:
+    """What was tried, what it cost and why this one was chosen."""
+    steps = [f"{len(each)} method(s) on {_rows_of(each)} rows" for each in (*contest.rounds, contest.finals) if each]
+    seconds = sum(each.seconds for group in (*contest.rounds, contest.finals) for each in group)
+    scores = ", ".join(f"{each.name} {each.score + log_unit:.4g}" for each in contest.standings)
+    return (
+        f"{winner.name}: {why or _reason(contest, winner)} on {contest.n_held_out:,} training rows held out "
+        f"({scores}). Tried {', then '.join(steps)}: {seconds:.0f} CPU seconds, {winner.seconds:.0f} of them for the "
+        f"fit that was kept. {_proof(contest, winner, terms)}"
+    )
+
+
+def _rows_of(group: Sequence[Standing]) -> str:
+    return f"{len(group[0].positions):,}"
+
+
+def _reason(contest: Contest, winner: Standing) -> str:
+    rivals = contest.finals or contest.eligible
+    best = sort_by_score(rivals)[0]
+    if best.name == winner.name:
+        return "lowest mean negative log predictive density"
+    return f"it can be certified, and {best.name} is not better by more than the standard error of the difference"
+
+
+def _proof(contest: Contest, winner: Standing, terms: Terms) -> str:
+    """Can it be certified, and what does that cost?"""
+    can = "It can be certified" if winner.entry.can_be_certified else "It cannot be certified"
+    for group in (contest.finals, *reversed(contest.rounds)):
+        provable = [each.score for each in group if each.entry.can_be_certified]
+        others = [each.score for each in group if not each.entry.can_be_certified]
+        if provable and others:
+            price = max(0.0, min(provable) - min(others))
+            where = f"by {_rows_of(group)} rows"
+            if terms.needs_proof:
+                return f"{can}; the price of proof is {price:.3g} nats per row, {where}."
+            return f"{can}" + (
+                "."
+                if winner.entry.can_be_certified
+                else f"; prefer='proof' would cost {price:.3g} nats per row, {where}."
+            )
+    return f"{can}."

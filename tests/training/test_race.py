@@ -1,0 +1,163 @@
+"""The race: any trainer takes part, repeated rows stay together, time limits hold, ties go to proof."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+
+from certgp.data import Chunk, ChunkSource, Standardiser
+from certgp.gp import ExactProcess, MixtureProcess
+from certgp.kernels import Gaussian
+from certgp.training import OptimisationResult
+from certgp.training.history import History, Iteration
+from certgp.training.recipes import Entry, Fit, Race, Settings, Terms, Trainer
+from certgp.training.recipes.race.clock import Clock
+from certgp.training.recipes.race.rows import split_rows
+from certgp.training.recipes.race.standing import Standing, choose_winner, keep_better_half
+
+
+def source(n: int = 200, copies: int = 1) -> ChunkSource:
+    rng = np.random.default_rng(0)
+    X = torch.from_numpy(np.repeat(rng.standard_normal((n // copies, 2)), copies, axis=0))
+    return ChunkSource(Chunk(X, torch.sin(2.0 * X[:, 0]) + 0.1 * torch.from_numpy(rng.standard_normal(len(X)))))
+
+
+def settings(**more) -> Settings:
+    return Settings(
+        standardiser=Standardiser.identity(2), new_generator=lambda: np.random.default_rng(0), noise="constant", **more
+    )
+
+
+class FakeTrainer(Trainer):
+    """An exact GP of a given length-scale, whose training is nothing but waiting."""
+
+    def __init__(self, own: Settings, length_scale: float, pause: float) -> None:
+        super().__init__(own)
+        self.length_scale, self.pause = length_scale, pause
+
+    def fit_at(self, rows, rank: int) -> Fit:
+        stopped, records = False, []
+        for number in range(self.settings.max_iter):
+            time.sleep(self.pause)
+            records.append(Iteration(number + 1, 0.0, 0.0, 0.0, rank))
+            if any(callback(records[-1]) for callback in self.settings.observers):
+                stopped = True
+                break
+        chunk = rows.take(slice(None))
+        process = ExactProcess(Gaussian(self.length_scale), chunk.X, chunk.y, 0.01)
+        outcome = replace(
+            OptimisationResult.none(), stopped=stopped, n_iter=len(records), history=History(tuple(records))
+        )
+        return Fit(process, outcome)
+
+
+@dataclass(frozen=True)
+class Fake:
+    """Builds such trainers."""
+
+    length_scale: float = 1.0
+    pause: float = 0.0
+
+    def __call__(self, own: Settings) -> FakeTrainer:
+        return FakeTrainer(own, self.length_scale, self.pause)
+
+
+def entry(name: str, build: Fake, proof: bool = True, **more) -> Entry:
+    return Entry(name, build, settings(**more), 1, proof, probe_iterations=3)
+
+
+def test_any_trainer_can_take_part_and_the_best_wins_with_all_rows():
+    entries = [entry("short", Fake(0.01)), entry("right", Fake(1.0)), entry("long", Fake(100.0))]
+    fit = Race(entries, settings(), Terms()).fit(source(), 1)
+    assert fit.method == "right"
+    assert fit.process.n_rows == 200
+    assert {trial.name for trial in fit.trials} == {"short", "right", "long"}
+
+
+def test_the_time_is_kept_though_a_method_is_slow():
+    slow = [entry(name, Fake(length, 0.02), max_iter=10_000) for name, length in (("a", 1.0), ("b", 0.5), ("c", 2.0))]
+    began = time.perf_counter()
+    fit = Race([replace(each, probe_iterations=10_000) for each in slow], settings(), Terms(max_seconds=2.0)).fit(
+        source(), 1
+    )
+    assert time.perf_counter() - began < 1.2 * 2.0
+    assert fit.outcome.stopped
+    assert fit.outcome.reason == "max_seconds=2 were used up"
+    assert fit.process.n_rows == 200
+
+
+def test_the_clock_passes_records_on_and_tells_who_stopped_a_fit():
+    now, seen = [0.0], []
+    record = Iteration(1, 0.0, 0.0, 0.0, 1)
+    clock = Clock([seen.append], 10.0, lambda: now[0])
+    clock.allow(0.5)
+    assert not clock(record)
+    now[0] = 6.0
+    assert clock(record)
+    assert (clock.expired, clock.stopped, clock.left, len(seen)) == (True, False, 4.0, 2)
+    clock.allow(0.5)
+    assert not clock(record)
+    user = Clock([lambda _: True])
+    assert user(record)
+    assert (user.stopped, user.expired, user.has_limit) == (True, False, False)
+
+
+@pytest.mark.parametrize(("n", "copies"), [(100, 1), (100, 10), (90, 30), (60, 2)])
+def test_rows_with_the_same_inputs_are_on_the_same_side(n, copies):
+    rows = source(n, copies)
+    learned, held_out = split_rows(rows, np.random.default_rng(1))
+    assert sorted([*learned, *held_out]) == list(range(n))
+    X = rows.take(slice(None)).X.numpy()
+    sides = [{tuple(row) for row in X[side]} for side in (learned, held_out)]
+    assert not sides[0] & sides[1]
+    assert 0 < len(held_out) <= max(copies, n // 5)
+    assert len(learned) > 0
+
+
+def standing(name: str, losses, proof: bool) -> Standing:
+    return Standing(entry(name, Fake(), proof), None, np.arange(5), losses, 0.0)
+
+
+def test_a_method_that_can_be_certified_wins_ties_and_only_ties():
+    losses = np.random.default_rng(0).standard_normal(2_000)
+    noise = np.random.default_rng(1).standard_normal(2_000)
+    noise -= noise.mean()  # standard error of the difference: 0.1 / sqrt(2000) = .0022
+    learned, sparse = standing("learned", losses, False), standing("sparse", losses + 0.001 + 0.1 * noise, True)
+    assert choose_winner([learned, sparse]).name == "sparse"
+    assert choose_winner([sparse, learned]).name == "sparse"
+    assert choose_winner([learned, standing("sparse", losses + 0.004 + 0.1 * noise, True)]).name == "learned"
+    assert choose_winner([learned, standing("deep", losses + 0.001 + 0.1 * noise, False)]).name == "learned"
+    noisy = standing("sparse", losses + 0.02 + 2.0 * noise, True)  # within its standard error, but too dear
+    assert choose_winner([learned, noisy]).name == "learned"
+
+
+def test_the_better_half_goes_on_with_those_that_cannot_be_told_from_the_best():
+    losses = np.random.default_rng(0).standard_normal(100)
+    field = [standing(str(i), losses + i, True) for i in range(4)]
+    assert [each.name for each in keep_better_half(field)] == ["0", "1"]
+    tied = standing("tied", losses[::-1].copy() + 0.01, True)
+    assert {each.name for each in keep_better_half([*field[:2], tied])} == {"0", "tied"}
+
+
+def test_more_rows_are_expected_to_gain_more_where_a_model_keeps_them():
+    before = Standing(entry("a", Fake()), None, np.arange(100), np.full(5, 1.0), 0.0)
+    after = Standing(entry("a", Fake()), None, np.arange(400), np.full(5, 0.6), 0.0, before=before)
+    assert after.predicted_score(1_600) == pytest.approx(0.4)
+    keeping = replace(after, entry=replace(after.entry, keeps_gaining=True))
+    assert keeping.predicted_score(1_600) == pytest.approx(0.2)
+    assert before.predicted_score(1_600) == 1.0
+
+
+def test_a_mixture_with_weights_is_between_its_members():
+    rows = source(40).take(slice(None))
+    members = [ExactProcess(Gaussian(length), rows.X, rows.y, 0.1) for length in (0.5, 2.0)]
+    mixed = MixtureProcess(members, np.array([0.25, 0.75]))
+    means = [member.moments(rows.X)[0] for member in members]
+    torch.testing.assert_close(mixed.moments(rows.X)[0], 0.25 * means[0] + 0.75 * means[1])
+    torch.testing.assert_close(mixed.covariance(rows.X).diagonal(), mixed.moments(rows.X)[1])
+    draws = mixed.sample(rows.X[:1], 4_000, torch.Generator().manual_seed(0))
+    assert float(draws.mean()) == pytest.approx(float(mixed.moments(rows.X[:1])[0][0]), abs=0.05)
