@@ -22,7 +22,7 @@ def test_nodes_reproduce_the_t_far_into_its_tails(nu: float) -> None:
     np.testing.assert_allclose(found, stats.t(nu, scale=0.7).logpdf(r), atol=1e-5)
     assert noise.nodes[1].sum() == pytest.approx(1.0)
     expected = 0.49 * nu / (nu - 2.0)
-    rows = NoiseInputs(nothing(3), *(torch.zeros(3).double(),) * 2, nothing(3), nothing(3))
+    rows = NoiseInputs(nothing(3), *(torch.zeros(3).double(),) * 2, *(nothing(3),) * 3)
     assert float(noise.at(rows).variance) == pytest.approx(expected, rel=0.02)
 
 

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Array = NDArray[np.float64]
-_BULK, _NORMAL_WIDTH = (0.025, 0.975), 3.92  # of a column's numbers; the width that they have in units of its scale
+# all of a column's numbers but one in 400 on each side, and at least one: more are no accident but sparse; and the
+# width that the others have in units of their scale
+_TAIL, _NORMAL_WIDTH = 0.0025, 5.61
 _FAR = 30.0  # times the scale that the bulk of a column has
 _REACH = 10.0  # widths of the bulk about its middle, in which numbers count
 
@@ -17,7 +19,8 @@ def without_far_numbers(sample: Array, mean: Array, scale: Array) -> tuple[Array
     """Means and scales (D,) of columns, of the bulk of the sample (n, D) where a few numbers far away, such as a code
     for what is missing, made the scale: they would press all others into one point. And which columns these are.
     """
-    low, high = np.quantile(sample, _BULK, axis=0)
+    low = np.quantile(sample, _TAIL, axis=0, method="higher")
+    high = np.quantile(sample, 1.0 - _TAIL, axis=0, method="lower")
     width = high - low
     far = (width > 0.0) & (scale > _FAR * width / _NORMAL_WIDTH)
     mean, scale = mean.copy(), scale.copy()

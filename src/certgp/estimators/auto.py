@@ -130,8 +130,8 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
             )
         if self.prefer == "proof" and not any(each.can_be_certified for each in chosen):
             raise InvalidInputError(
-                f"prefer='proof' needs a method that can be certified, and none of candidates={tuple(names)!r} can; add "
-                "'local', 'sparse' or 'mercer', or use prefer='accuracy'"
+                f"prefer='proof' needs a method that can be certified, and none of candidates={tuple(names)!r} can; "
+                "add 'local', 'sparse' or 'mercer', or use prefer='accuracy'"
             )
         return chosen
 
