@@ -85,13 +85,18 @@ CONTESTANTS = (
     Contestant("local", "local", probe_iterations=70, is_seeded=True, keeps_gaining=True),
     Contestant("mercer", "mercer", finds_rank=True),
     Contestant(
-        "mercer-marginal", "mercer", {"objective": "marginal", "variance": "lowrank"}, least_unnamed_rows=_FEW_ROWS
+        "mercer-marginal", "mercer", {"objective": "marginal", "variance": "lowrank"}, least_unnamed_rows=_FEW_ROWS + 1
     ),
-    Contestant("sparse", "sparse", finds_rank=True, least_unnamed_rows=_FEW_ROWS),
-    Contestant("fourier", "fourier", finds_rank=True, least_unnamed_rows=_FEW_ROWS),
+    Contestant("sparse", "sparse", finds_rank=True, least_unnamed_rows=_FEW_ROWS + 1),
+    Contestant("fourier", "fourier", finds_rank=True, least_unnamed_rows=_FEW_ROWS + 1),
     Contestant("fourier-learned", "fourier", {"learn_frequencies": True}, can_be_certified=False),
     Contestant(
-        "deep-fourier", "deep-fourier", can_be_certified=False, most_rank=40, probe_iterations=8, least_rows=_FEW_ROWS
+        "deep-fourier",
+        "deep-fourier",
+        can_be_certified=False,
+        most_rank=40,
+        probe_iterations=8,
+        least_rows=_FEW_ROWS + 1,
     ),
 )
 

@@ -66,7 +66,7 @@ def test_control_c_ends_with_130_and_one_line(tmp_path):
     X = rng.standard_normal((60_000, 6))
     np.savez(tmp_path / "t.npz", X=X, y=np.sin(X).sum(1))
     main_end, other_end = pty.openpty()  # a terminal, so that progress tells us when the fit is under way
-    arguments = [*COMMAND, "fit", "t.npz", "--rank", "150", "--out", "m"]
+    arguments = [*COMMAND, "fit", "t.npz", "--method", "sparse", "--rank", "150", "--out", "m"]
     process = subprocess.Popen(arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=other_end)
     os.close(other_end)
     seen = _read_until(main_end, b"fitting: iteration 1,")

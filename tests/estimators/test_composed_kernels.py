@@ -115,7 +115,10 @@ def test_models_that_need_more_than_values_of_the_kernel_refuse(kernel):
 
 
 def test_auto_takes_the_methods_that_can_use_the_kernel():
-    assert AutoGP(10, kernel="rational_quadratic", max_iter=10, random_state=0).fit(X, Y).method_ == "sparse"
+    gp = AutoGP(10, kernel="rational_quadratic", max_iter=10, random_state=0).fit(X, Y)
+    assert {trial.name for trial in gp.trials_} == {"exact", "local"}
+    named = AutoGP(10, kernel="rational_quadratic", candidates=("mercer", "sparse"), max_iter=10, random_state=0)
+    assert named.fit(X, Y).method_ == "sparse"
     with pytest.raises(InvalidInputError, match="has no method for"):
         AutoGP(10, kernel=Gaussian() + Linear(), candidates=("mercer", "fourier")).fit(X, Y)
 

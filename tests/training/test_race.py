@@ -149,6 +149,7 @@ def test_more_rows_are_expected_to_gain_more_where_a_model_keeps_them():
     assert after.predicted_score(1_600) == pytest.approx(0.4)
     keeping = replace(after, entry=replace(after.entry, keeps_gaining=True))
     assert keeping.predicted_score(1_600) == pytest.approx(0.2)
+    assert after.predicted_score(10_000) == after.predicted_score(1_600)
     assert before.predicted_score(1_600) == 1.0
 
 

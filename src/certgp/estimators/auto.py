@@ -7,13 +7,14 @@ from dataclasses import fields
 from inspect import signature
 from typing import Any
 
-from certgp.checks import check_rank
+from certgp.checks import check_positive, check_rank
 from certgp.errors import InvalidInputError
 from certgp.estimators.base import GPRegressor
 from certgp.estimators.parameters import LowRankParameters, SharedParameters
 from certgp.kernels import Kernel, kernel_from_name
 from certgp.methods import CONTESTANTS, Contestant, methods
 from certgp.training.recipes import AUTOMATIC, Entry, Race, Settings, Terms
+from certgp.training.student import ROUNDS
 
 CANDIDATES = tuple(each.name for each in CONTESTANTS)
 _COMPARED_RANK = 100  # at which methods are compared where the rank is to be found
@@ -63,7 +64,7 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
     max_iter: int | None = None
 
     def trainer(self, settings: Settings) -> Race:
-        terms = Terms(self.effort, self.max_seconds, self.prefer)
+        terms = Terms(self.effort, self._seconds_for_a_race(), self.prefer)
         entries = [self._enter(each, settings) for each in self._select_candidates()]
         return Race(entries, settings, terms)
 
@@ -74,6 +75,12 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
         left_out |= {"max_iter"} if self.max_iter is None else set()
         left_out |= {"kernel"} if self._kernel() is None else set()
         return {name: value for name, value in parameters.items() if name not in left_out}
+
+    def _seconds_for_a_race(self) -> float | None:
+        """All, or a part of them where Student-t noise takes several fits."""
+        if self.max_seconds is None or self.likelihood != "student":
+            return self.max_seconds
+        return check_positive("max_seconds", self.max_seconds) / (1 + ROUNDS)
 
     def _enter(self, contestant: Contestant, settings: Settings) -> Entry:
         method = methods()[contestant.method]

@@ -163,8 +163,11 @@ class MixtureProcess(GaussianProcess):
 
     def _counts(self, count: int, generator: torch.Generator) -> list[int]:
         """How many of ``count`` draws each member gets."""
-        ends = torch.from_numpy(np.cumsum(self._weights)[:-1])
-        picks = torch.searchsorted(ends, torch.rand(count, dtype=torch.float64, generator=generator), right=True)
+        if np.ptp(self._weights) == 0.0:
+            picks = torch.randint(len(self._members), (count,), generator=generator)
+        else:
+            ends = torch.from_numpy(np.cumsum(self._weights)[:-1])
+            picks = torch.searchsorted(ends, torch.rand(count, dtype=torch.float64, generator=generator), right=True)
         return [int(n) for n in torch.bincount(picks, minlength=len(self._members))]
 
     def _shuffle(self, draws: list[Tensor], generator: torch.Generator) -> Tensor:

@@ -173,7 +173,7 @@ class Contest:
         for each in ranked:
             expected = self._expected_score(each, front)
             cost = self._cost(each.entry, self.n_learned)
-            winner = cost if expected < front.score else self._cost(front.entry, self.n_learned)
+            winner = cost if expected < front.score - _NEAR else self._cost(front.entry, self.n_learned)
             allowed = max(self._terms.thoroughness.most_cost * winner, self._terms.thoroughness.free_seconds)
             if expected <= front.score + _NEAR + standard_error(each, front) and spent + cost <= allowed:
                 return each

@@ -16,7 +16,7 @@ from certgp.training.evaluation_log import EvaluationLog, open_log
 from certgp.training.recipes.race.clock import Clock
 from certgp.training.recipes.race.contest import Contest
 from certgp.training.recipes.race.entry import Entry
-from certgp.training.recipes.race.standing import Standing, choose_winner, sort_by_score
+from certgp.training.recipes.race.standing import Standing, choose_winner
 from certgp.training.recipes.race.terms import Terms
 from certgp.training.recipes.race.words import explain, list_trials
 from certgp.training.recipes.settings import Settings
@@ -58,7 +58,7 @@ class Race(Trainer):
                 contest.run_finals()
             except KeyboardInterrupt:
                 return self._finish_interrupted(contest)
-            return self._finish(contest, choose_winner(_rivals(contest)))
+            return self._finish(contest, _rivals(contest))
 
     def usable_rank(self, rank: object) -> int:
         """The rank asked for; each method looks at the rows for itself."""
@@ -74,7 +74,7 @@ class Race(Trainer):
             contest.probe()
             winner = choose_winner(contest.eligible)
             trials = list_trials(contest.standings, self._log_unit)
-            choice = self._say(explain(contest, winner, self._terms, self._log_unit))
+            choice = self._say(explain(contest, contest.eligible, winner, self._terms, self._log_unit))
             clock.allow(1.0)
             found = self._train_only(winner.entry, clock, search, source)
         return replace(found, trials=trials, choice=choice)
@@ -106,12 +106,13 @@ class Race(Trainer):
         eligible = contest.eligible
         if self.settings.checkpoint is not None or not eligible:
             raise KeyboardInterrupt
-        fit = self._finish(contest, sort_by_score(eligible)[0], "the best when the fit was interrupted")
+        fit = self._finish(contest, eligible)
         warn_user(f"the fit was interrupted; this is the best model so far. {fit.choice}")
         outcome = replace(fit.outcome, converged=False, stopped=True, reason="the fit was interrupted")
         return replace(fit, outcome=outcome, interrupted=True)
 
-    def _finish(self, contest: Contest, winner: Standing, why: str | None = None) -> Fit:
+    def _finish(self, contest: Contest, rivals: Sequence[Standing]) -> Fit:
+        winner = choose_winner(rivals)
         for each in winner.warnings if winner.is_final else ():
             if isinstance(each, CertgpWarning):
                 warn_user(str(each), type(each))
@@ -120,7 +121,7 @@ class Race(Trainer):
         outcome = winner.fit.outcome
         if outcome.stopped and not contest.is_over:
             outcome = replace(outcome, reason=f"max_seconds={self._terms.max_seconds:g} were used up")
-        choice = self._say(explain(contest, winner, self._terms, self._log_unit, why))
+        choice = self._say(explain(contest, rivals, winner, self._terms, self._log_unit))
         trials = list_trials(contest.standings, self._log_unit)
         return Fit(contest.complete(winner), outcome, trials, winner.name, choice, outcome.stopped)
 

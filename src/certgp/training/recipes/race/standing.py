@@ -16,6 +16,7 @@ from certgp.training.recipes.trainer import Fit
 
 Array = NDArray[np.float64]
 _PRICE_OF_PROOF = 0.01  # in held-out NLPD: what a method that can be certified may cost where prefer="accuracy"
+_FURTHEST = math.log(4.0)  # times more rows, after which that ends
 _TRUST = 0.5  # share of a gain between two rounds that goes on where the number of features is fixed
 
 
@@ -49,13 +50,14 @@ class Standing:
 
     def predicted_score(self, n_rows: int) -> float:
         """What training on so many rows would reach: the gain from the round before goes on in log(rows), all of it for
-        a method that keeps its rows, half of it for others.
+        a method that keeps its rows, half of it and not for long for others.
         """
         if self.before is None or len(self.positions) <= len(self.before.positions):
             return self.score
         slope = (self.before.score - self.score) / math.log(len(self.positions) / len(self.before.positions))
-        trust = 1.0 if self.entry.keeps_gaining else _TRUST
-        return self.score - trust * max(0.0, slope) * max(0.0, math.log(n_rows / len(self.positions)))
+        further = max(0.0, math.log(n_rows / len(self.positions)))
+        gained = further if self.entry.keeps_gaining else _TRUST * min(further, _FURTHEST)
+        return self.score - max(0.0, slope) * gained
 
 
 def held_out_losses(process: GaussianProcess, rows: Chunk) -> Array:

@@ -18,13 +18,13 @@ def list_trials(standings: Sequence[Standing], log_unit: float) -> tuple[Trial, 
     )
 
 
-def explain(contest: Contest, winner: Standing, terms: Terms, log_unit: float, why: str | None = None) -> str:
+def explain(contest: Contest, rivals: Sequence[Standing], winner: Standing, terms: Terms, log_unit: float) -> str:
     """What was tried, what it cost and why this one was chosen."""
     steps = [f"{len(each)} method(s) on {_rows_of(each)} rows" for each in (*contest.rounds, contest.finals) if each]
     seconds = sum(each.seconds for group in (*contest.rounds, contest.finals) for each in group)
     scores = ", ".join(f"{each.name} {each.score + log_unit:.4g}" for each in contest.standings)
     return (
-        f"{winner.name}: {why or _reason(contest, winner)} on {contest.n_held_out:,} training rows held out "
+        f"{winner.name}: {_reason(rivals, winner)} on {contest.n_held_out:,} training rows held out "
         f"({scores}). Tried {', then '.join(steps)}: {seconds:.0f} CPU seconds, {winner.seconds:.0f} of them for the "
         f"fit that was kept. {_proof(contest, winner, terms)}"
     )
@@ -34,8 +34,7 @@ def _rows_of(group: Sequence[Standing]) -> str:
     return f"{len(group[0].positions):,}"
 
 
-def _reason(contest: Contest, winner: Standing) -> str:
-    rivals = contest.finals or contest.eligible
+def _reason(rivals: Sequence[Standing], winner: Standing) -> str:
     best = sort_by_score(rivals)[0]
     if best.name == winner.name:
         return "lowest mean negative log predictive density"

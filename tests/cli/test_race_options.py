@@ -1,0 +1,26 @@
+"""certgp fit: the options of AutoGP's race, and what it says of the choice."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_the_choice_is_told_and_models_that_hold_rows_are_left_out_unless_allowed(certgp, train):
+    options = ["--max-iter", "3", "--rank", "5", "--effort", "low", "--time-limit", "60", "--prefer", "proof"]
+    outcome = certgp("fit", train, "--target", "price", *options, "--out", "a.model")
+    assert outcome.code == 0
+    assert "chosen" in outcome.out
+    assert "--include-training-data allows it" in outcome.out
+    allowed = certgp(
+        "fit", train, "--target", "price", *options, "--include-training-data", "--out", "b.model", "--json"
+    )
+    assert allowed.code == 0
+    said = json.loads(allowed.out)
+    assert {"exact", "local"} <= {trial["name"] for trial in said["trials"]}
+    assert said["choice"].startswith(said["trials"][0]["name"])
+
+
+def test_options_of_the_race_need_the_race(certgp, train):
+    outcome = certgp("fit", train, "--target", "price", "--method", "sparse", "--effort", "low", "--out", "a.model")
+    assert outcome.code == 2
+    assert "--effort is for --method auto, found --method sparse" in outcome.err
