@@ -114,8 +114,8 @@ def test_who_is_trained_where(together, monkeypatch):
     model(**short).fit(X, Y)
     assert asked == [2]
     # elevators takes 15 s (docs/benchmarks.md, Deep models)
-    assert trainer(DeepMercerGP())._seconds(15_000, 18) == pytest.approx(17.0, abs=1.0)
-    assert trainer(DeepMercerGP(network=nn.Linear(18, 1)))._seconds(15_000, 18) < 3.0
+    assert trainer(DeepMercerGP()).estimate_seconds(15_000, 18, 0) == pytest.approx(17.0, abs=1.0)
+    assert trainer(DeepMercerGP(network=nn.Linear(18, 1))).estimate_seconds(15_000, 18, 0) < 3.0
 
 
 # -------------------- callbacks

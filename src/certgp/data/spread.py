@@ -12,6 +12,7 @@ Array = NDArray[np.float64]
 # width that the others have in units of their scale
 _TAIL, _NORMAL_WIDTH = 0.0025, 5.61
 _FAR = 30.0  # times the scale that the bulk of a column has
+_FEWEST_ROWS = 50  # below, there is no bulk to be far from
 _REACH = 10.0  # widths of the bulk about its middle, in which numbers count
 
 
@@ -19,6 +20,8 @@ def without_far_numbers(sample: Array, mean: Array, scale: Array) -> tuple[Array
     """Means and scales (D,) of columns, of the bulk of the sample (n, D) where a few numbers far away, such as a code
     for what is missing, made the scale: they would press all others into one point. And which columns these are.
     """
+    if len(sample) < _FEWEST_ROWS:
+        return mean, scale, np.zeros(len(mean), dtype=bool)
     low = np.quantile(sample, _TAIL, axis=0, method="higher")
     high = np.quantile(sample, 1.0 - _TAIL, axis=0, method="lower")
     width = high - low

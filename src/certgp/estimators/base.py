@@ -100,7 +100,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         rows = load_rows(self, X, y, sample_weight, least_rows=2)
         summary = summarise(rows)
         warn_about_constants(summary, self.standardize)
-        warn_about_far_numbers(summary)
+        if self.standardize:
+            warn_about_far_numbers(summary)
         self._publish(*run_rounds(partial(self._prepare, given=rows), rows, summary, self.calibrate))
         self._fitting = None
         return self
