@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.stats import multivariate_normal
 
-from certgp import LocalGP, load
+from certgp import ExactGP, LocalGP, load
 from certgp.errors import InvalidInputError
 from certgp.features import NystromMap
 from certgp.gp import ExactProcess, FullScaleProcess, LocalProcess
@@ -108,6 +108,12 @@ def test_an_estimator_with_features_beside_neighbours(tmp_path):
     assert certificate.theorem.startswith("V8 ")
     assert certificate.kl.upper < 20.0
     assert "V8+" in model.certify(delta=0.1).theorem
+    solved = model.certify(rows[:4], tol=1e-3, exact_solve=True)
+    assert "V7" in solved.theorem
+    exact = ExactGP(kernel=model.kernel_, noise_variance=model.noise_variance_, optimize=False).fit(rows, target)
+    distance = np.abs(model.predict(rows[:4]) - exact.predict(rows[:4]))
+    for found in (certificate, solved):
+        assert (distance <= found.mean_error + 1e-12).all()
     path = tmp_path / "model.certgp"
     model.save(path, include_training_data=True)
     np.testing.assert_array_equal(load(path).predict(rows[:9]), model.predict(rows[:9]))

@@ -144,7 +144,7 @@ def _certify(
 ) -> Certificate:
     if isinstance(process, ExactProcess):
         return _certify_exact(process, standardiser, X, read_rows if check_rows else None)
-    if isinstance(process, IterativeProcess | LocalProcess):
+    if isinstance(process, FullScaleProcess | IterativeProcess | LocalProcess):
         if check_rows:
             _check_own_rows(process.rows, read_rows)
         certificate = _certify_exactly(process, standardiser, X, request)
@@ -159,8 +159,6 @@ def _certify(
     if isinstance(process, LocalProcess):
         return certify_local(process, standardiser, X, request.delta, new_generator(), request.tol)
     if isinstance(process, FullScaleProcess):
-        if check_rows:
-            _check_own_rows(process.rows, read_rows)
         return certify_full_scale(process, standardiser, X, request.delta, new_generator(), request.tol)
     if not isinstance(process, LowRankProcess):
         raise NotCertifiableError(refusal_of_mixtures("certify()", process))
@@ -209,7 +207,10 @@ def _certify_exact(
 
 
 def _certify_exactly(
-    process: IterativeProcess | LocalProcess, standardiser: Standardiser, X: Rows | None, request: Request
+    process: FullScaleProcess | IterativeProcess | LocalProcess,
+    standardiser: Standardiser,
+    X: Rows | None,
+    request: Request,
 ) -> Certificate | None:
     """What solving the exact system proves of a process that holds its rows, where that was asked for."""
     if request.exact_solve is False or request.tol is None:

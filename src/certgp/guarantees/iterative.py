@@ -15,6 +15,7 @@ from torch import Tensor
 from certgp.data import Standardiser
 from certgp.gp.conditionals import condition
 from certgp.gp.conjugate_gradients import CostEstimate, ExactSolution, KernelSystem
+from certgp.gp.full_scale import FullScaleProcess
 from certgp.gp.iterative import IterativeProcess, estimate_cost, solve_exactly
 from certgp.gp.local import LocalProcess
 from certgp.guarantees.certificate import Certificate, Interval
@@ -73,13 +74,17 @@ def with_local_law(certificate: Certificate, local: Certificate) -> Certificate:
 
 
 def certify_exactly(
-    process: LocalProcess | IterativeProcess, standardiser: Standardiser, X: Rows, tol: float, confirm: Confirm | None
+    process: FullScaleProcess | IterativeProcess | LocalProcess,
+    standardiser: Standardiser,
+    X: Rows,
+    tol: float,
+    confirm: Confirm | None,
 ) -> Certificate | None:
     """How far the predictions of a process that holds its rows are from exact ones at X (n, D), which are solved for to
     ``tol`` in the units of y after their cost was shown, or confirmed where there is a function for it (None where the
     user declined).
     """
-    local = process.local if isinstance(process, IterativeProcess) else process
+    local = process if isinstance(process, LocalProcess) else process.local
     estimate = estimate_cost(local.kernel, local.inputs)
     if confirm is None:
         print(f"certify: {estimate}", file=sys.stderr, flush=True)
