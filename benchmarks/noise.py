@@ -24,8 +24,7 @@ import torch
 
 import certgp
 from cells import Cell, Cells, scores, time_fit
-from certgp.estimators import fitting
-from certgp.training.recipes import deep_member
+from certgp.training.recipes import deep_member, trainer
 from certgp_paper.datasets.splits import standardised_split
 from fitted import model_of
 
@@ -48,7 +47,7 @@ class NoiseSeconds:
 
     def __init__(self) -> None:
         self.total = 0.0
-        fitting.add_noise_model = self._timed(fitting.add_noise_model)
+        trainer.add_noise_model = self._timed(trainer.add_noise_model)
         deep_member.learn_noise = self._timed(deep_member.learn_noise)
 
     def _timed(self, function: Callable[..., None]) -> Callable[..., None]:
@@ -97,7 +96,18 @@ def run_cell(data: str, model: str, split: int, seconds: NoiseSeconds) -> Cell:
 def fit_and_score(gp, X, y, X_test, y_test, seconds: NoiseSeconds) -> Cell:
     before = seconds.total
     times = time_fit(lambda: gp.fit(X, y))
-    return {**score_both(gp, X_test, y_test), **times, "noise_cpu_seconds": seconds.total - before}
+    spent = seconds.total - before
+    new = new_inputs(X, X_test)
+    found = score_both(gp, X_test, y_test) | {"new_inputs": int(new.sum())}
+    if 0 < new.sum() < len(new):
+        found |= {f"new_{key}": value for key, value in score_both(gp, X_test[new], y_test[new]).items() if "_" in key}
+    return {**found, **times, "noise_cpu_seconds": spent}
+
+
+def new_inputs(X: np.ndarray, X_test: np.ndarray) -> np.ndarray:
+    """Which test rows have inputs that no training row has."""
+    seen = {row.tobytes() for row in np.ascontiguousarray(X)}
+    return np.array([row.tobytes() not in seen for row in np.ascontiguousarray(X_test)])
 
 
 def run_homoscedastic(kind: str, n: int, model: str, draw: int, seconds: NoiseSeconds) -> Cell:
@@ -126,6 +136,12 @@ def report(cells: list[Cell]) -> None:
         accepted = sum(cell["accepted"] for cell in own)
         cost = f"{mean['noise_cpu_seconds']:.2f} / {mean['cpu_seconds']:.1f}"
         print(f"{data:<14}{model:<14}{len(own):>3}{shown}  {accepted}/{len(own)}  {cost}  worst {worst:+.4f}")
+        if "new_auto_nlpd" in mean:
+            print(
+                f"{'  inputs not in training':<31}  {mean['new_constant_nlpd']:14.3f} {mean['new_constant_crps']:6.4f} "
+                f"{mean['new_constant_coverage95']:7.3f}  {mean['new_auto_nlpd']:14.3f} {mean['new_auto_crps']:6.4f} "
+                f"{mean['new_auto_coverage95']:7.3f}"
+            )
 
 
 def main() -> None:
