@@ -83,7 +83,6 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
         return check_positive("max_seconds", self.max_seconds) / (1 + ROUNDS)
 
     def _enter(self, contestant: Contestant, settings: Settings) -> Entry:
-        method = methods()[contestant.method]
         estimator = self._contestant(contestant)
         unnamed = tuple(self.candidates) == CANDIDATES and self.rank != AUTOMATIC
         rank = min(_COMPARED_RANK, self.max_rank) if self.rank == AUTOMATIC else check_rank(self.rank)
@@ -98,7 +97,6 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
             contestant.most_rows,
             contestant.is_seeded,
             contestant.keeps_gaining,
-            uses_log=method.kernel is not None or contestant.method in ("sparse", "fourier"),
         )
 
     def _contestant(self, contestant: Contestant) -> Any:
