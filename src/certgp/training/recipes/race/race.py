@@ -17,9 +17,10 @@ from certgp.training.recipes.race.clock import Clock
 from certgp.training.recipes.race.contest import Contest
 from certgp.training.recipes.race.entry import Entry
 from certgp.training.recipes.race.finished import FinishedFits, open_finished
+from certgp.training.recipes.race.stacking import stack
 from certgp.training.recipes.race.standing import Standing, choose_winner
 from certgp.training.recipes.race.terms import Terms
-from certgp.training.recipes.race.words import explain, list_trials
+from certgp.training.recipes.race.words import explain, explain_stack, list_trials
 from certgp.training.recipes.settings import Settings
 from certgp.training.recipes.trainer import Fit, Trainer
 
@@ -131,8 +132,15 @@ class Race(Trainer):
         outcome = winner.fit.outcome
         if outcome.stopped and not contest.is_over:
             outcome = replace(outcome, reason=f"max_seconds={self._terms.max_seconds:g} were used up")
-        choice = self._say(explain(contest, rivals, winner, self._terms, self._log_unit))
         trials = list_trials(contest.standings, self._log_unit)
+        if self._terms.combine and len(rivals) > 1:
+            found = stack(rivals, winner, self.settings.new_generator())
+            reason = explain(contest, rivals, winner, self._terms, self._log_unit)
+            choice = self._say(explain_stack(found, winner, reason))
+            if found.pays:
+                return Fit(found.complete(contest), outcome, trials, found.name, choice, outcome.stopped)
+        else:
+            choice = self._say(explain(contest, rivals, winner, self._terms, self._log_unit))
         return Fit(contest.complete(winner), outcome, trials, winner.name, choice, outcome.stopped)
 
     def _say(self, choice: str) -> str:
