@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from certgp.errors import (
     CertgpError,
     CertgpWarning,
+    CheckpointError,
     ConstantDataWarning,
     ConvergenceWarning,
     DataFileError,
@@ -44,6 +45,7 @@ _ESTIMATORS = {method.class_name: method for method in BUILT_IN}
 __all__ = [
     "CertgpError",
     "CertgpWarning",
+    "CheckpointError",
     "ConstantDataWarning",
     "ConvergenceWarning",
     "DataFileError",

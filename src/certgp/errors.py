@@ -15,6 +15,10 @@ class InvalidInputError(CertgpError, ValueError):
     """An argument or a data set cannot be used; the text names it, what was found and the remedy."""
 
 
+class CheckpointError(CertgpError, ValueError):
+    """A checkpoint belongs to another fit or cannot be read; a fit does not go on without it."""
+
+
 class NotPositiveDefiniteError(CertgpError, ArithmeticError):
     """A matrix that must be positive definite is not, in floating point."""
 

@@ -24,3 +24,18 @@ def test_options_of_the_race_need_the_race(certgp, train):
     outcome = certgp("fit", train, "--target", "price", "--method", "sparse", "--effort", "low", "--out", "a.model")
     assert outcome.code == 2
     assert "--effort is for --method auto, found --method sparse" in outcome.err
+
+
+def test_a_mixture_is_asked_for_and_a_fit_that_is_done_leaves_no_checkpoint(certgp, train, tmp_path):
+    options = ["--max-iter", "3", "--rank", "5", "--combine", "--checkpoint", str(tmp_path / "fit.checkpoint")]
+    outcome = certgp("fit", train, "--target", "price", *options, "--out", "a.model", "--json")
+    assert outcome.code == 0
+    assert "mixture" in json.loads(outcome.out)["choice"]
+    assert not list(tmp_path.glob("fit.checkpoint*"))
+
+
+def test_a_checkpoint_needs_a_method_that_keeps_one(certgp, train):
+    options = ["--method", "exact", "--include-training-data", "--checkpoint", "c", "--out", "a.model"]
+    outcome = certgp("fit", train, "--target", "price", *options)
+    assert outcome.code == 2
+    assert "--checkpoint is not for --method exact" in outcome.err

@@ -232,3 +232,41 @@ def test_bad_parameters_are_refused(parameters, words):
     X, y = problem(n=60)
     with pytest.raises(InvalidInputError, match=words):
         AutoGP(**{"rank": 5, **parameters}).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def combined() -> tuple[AutoGP, np.ndarray, np.ndarray]:
+    """Smooth in one part and rough in the other: a mixture of two exact GPs beats either."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-2, 2, (300, 2))
+    rough = np.where(X[:, 0] > 1, np.sign(np.sin(9 * X[:, 1])), np.sin(2 * X[:, 1]))
+    y = rough + 0.02 * rng.standard_normal(300)
+    names = ("exact", "exact-matern")
+    return AutoGP(candidates=names, combine=True, noise="constant", max_iter=30, random_state=0).fit(X, y), X, y
+
+
+def test_finalists_are_combined_where_held_out_rows_gain_by_it(combined):
+    gp, X, y = combined
+    assert gp.method_ == "exact-matern + exact"
+    assert "gains" in gp.choice_
+    mean, std = gp.predict(X, return_std=True)
+    members = gp._model.process.members
+    means = [gp._model.standardiser.mean_to_user(each.moments(gp._model.tensor(X))[0].numpy()) for each in members]
+    np.testing.assert_allclose(mean, gp._model.process.shares @ np.stack(means), rtol=1e-12)
+    lower, upper = gp.predict_interval(X)
+    assert ((lower < mean) & (mean < upper)).all()
+    assert gp.sample_y(X[:5], 3).shape == (5, 3)
+    draws = gp.sample_y(X[:1], 4_000, random_state=0)
+    assert draws.std() == pytest.approx(std[0], rel=0.1)
+    assert np.isfinite(gp.nlpd(X, y))
+
+
+def test_a_combined_model_is_saved_and_refuses_certificates_with_the_reason(combined, tmp_path):
+    gp, X, _ = combined
+    gp.save(tmp_path / "combined.model", include_training_data=True)
+    loaded = certgp.load(tmp_path / "combined.model")
+    np.testing.assert_array_equal(loaded.predict_quantiles(X, [0.1, 0.9]), gp.predict_quantiles(X, [0.1, 0.9]))
+    assert (loaded.method_, loaded.combine) == (gp.method_, True)
+    for ask in (gp.certify, loaded.certify, lambda: gp.certify(X[:3]), gp.rank_curve):
+        with pytest.raises(NotCertifiableError, match=r"mixture of the predictions of 2 models.*combine=False"):
+            ask()

@@ -101,3 +101,14 @@ def test_nonsense_is_refused(data, options, message):
 def test_given_inducing_points_have_their_own_rank(data):
     with pytest.raises(InvalidInputError, match="rank='auto' chooses inducing points itself"):
         certgp.SparseGP("auto", inducing=data[0][:5]).fit(*data)
+
+
+@pytest.mark.parametrize("cls", [certgp.MercerGP, certgp.SparseGP])
+def test_a_short_wave_is_not_taken_for_noise_though_few_features_meet_the_tolerance(cls):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(1_100, 2))
+    truth = X[:, 1] + 1.5 * np.sin(40.0 * X[:, 0])
+    y = truth + 0.3 * rng.standard_normal(1_100)
+    gp = cls("auto", max_iter=40, noise="constant", random_state=0).fit(X[:900], y[:900])
+    assert gp.certify().kl.upper <= gp.tolerance * 900
+    assert np.sqrt(np.mean((gp.predict(X[900:]) - truth[900:]) ** 2)) < 0.15  # 1.0 at rank 16

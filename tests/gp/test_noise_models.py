@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -108,9 +110,30 @@ def test_a_noise_model_changes_observations_and_nothing_else(rows, build):
     torch.testing.assert_close(process.covariance(new), plain.covariance(new), rtol=0, atol=0)
     narrow = 0.8 * torch.exp((-1.5 + model.basis(process.noise_inputs(new)) @ model.weights).clamp(-4.0, 1.0))
     torch.testing.assert_close(noise.variances, torch.stack([narrow, torch.full((5,), 2.0).double()]))
-    torch.testing.assert_close(process.observation_variance(new), 0.9 * narrow + 0.1 * 2.0)
+    torch.testing.assert_close(process.noise(new).variance, 0.9 * narrow + 0.1 * 2.0)
     again = NoiseModel.build(*model.describe())
     torch.testing.assert_close(again.at(process.noise_inputs(new)).variances, noise.variances, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("build", [low_rank, exact, local])
+def test_less_of_the_latent_variance_enters_observations_alike_in_all_predictions(rows, build):
+    X, y = rows
+    process, new = build(X, y), torch.cat([X[:3] + 0.1, torch.full((1, 2), 30.0).double()])
+    latent = process.moments(new)[1]
+    usual = float(latent[:3].max())
+    plain = model_on(process, np.random.default_rng(2))
+    process.noise_model = model = replace(plain, latent=0.3, usual=usual)
+    _, used, noise = process.observations(new)
+    torch.testing.assert_close(used, torch.cat([0.3 * latent[:3], latent[3:] - 0.7 * min(usual, float(latent[3]))]))
+    torch.testing.assert_close(process.moments(new)[1], latent)  # of f nothing changes
+    expected = used + noise.variance
+    covariance = process.observation_covariance(new)
+    torch.testing.assert_close(covariance.diagonal(), expected)
+    assert float(torch.linalg.eigvalsh(covariance).min()) > 0.0
+    draws = process.sample_observations(new, 20_000, torch.Generator().manual_seed(0))
+    torch.testing.assert_close(draws.var(1), expected, rtol=0.08, atol=0.0)
+    again = NoiseModel.build(*model.describe())
+    assert (again.latent, again.usual) == (0.3, usual)
 
 
 def test_draws_have_the_distribution_of_the_noise():
@@ -141,8 +164,9 @@ def test_members_have_noise_of_their_own(rows):
     with_model.noise_gain = NoiseGain(0.2, 0.05, True, 40)
     without.noise_gain = NoiseGain(0.0, 0.15, False, 30)
     mixture = MixtureProcess([with_model, without])
-    expected = 0.5 * (with_model.observation_variance(X[:4]) + without.observation_variance(X[:4]))
-    torch.testing.assert_close(mixture.observation_variance(X[:4]), expected)
+    expected = 0.5 * (with_model.noise(X[:4]).variance + without.noise(X[:4]).variance)
+    added = mixture.observation_covariance(X[:4]) - mixture.covariance(X[:4])
+    torch.testing.assert_close(added, torch.diag(expected))
     assert mixture.noise_gain == NoiseGain(0.1, 0.1, True, 70)
     assert MixtureProcess([low_rank(X, y)]).noise_gain is None
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_lbfgs import Bowl
 
-from certgp.errors import InvalidInputError
+from certgp.errors import CheckpointError
 from certgp.training import EvaluationLog, minimise
 
 
@@ -53,13 +53,13 @@ def test_other_files_are_refused_and_left_alone(tmp_path, content, words):
     else:
         path.write_bytes(content)
     before = path.read_bytes()
-    with pytest.raises(InvalidInputError, match=words):
+    with pytest.raises(CheckpointError, match=words):
         EvaluationLog(path, "this fit")
     assert path.read_bytes() == before
 
 
 def test_a_missing_directory_is_named(tmp_path):
-    with pytest.raises(InvalidInputError, match=r"no directory .*nowhere"):
+    with pytest.raises(CheckpointError, match=r"no directory .*nowhere"):
         EvaluationLog(tmp_path / "nowhere" / "fit.log", "one")
 
 
@@ -69,7 +69,7 @@ def test_a_fit_that_takes_another_path_is_refused(tmp_path):
     log.close()
     with (
         closing(EvaluationLog(tmp_path / "fit.log", "one")) as again,
-        pytest.raises(InvalidInputError, match="does not lead to the same fit"),
+        pytest.raises(CheckpointError, match="does not lead to the same fit"),
     ):
         again.recall(np.zeros(3))
 

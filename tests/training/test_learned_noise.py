@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize
 
 from certgp.errors import InvalidInputError
-from certgp.gp import ExactProcess, NoiseInputs
+from certgp.gp import ExactProcess, Mixture, NoiseInputs
 from certgp.gp.noise import nothing
 from certgp.kernels import Gaussian
 from certgp.training import noise as module
@@ -45,6 +47,23 @@ def test_the_spread_is_recovered(process):
     new = unseen(2_000, lambda x: np.exp(0.6 * x), seed=1)
     found = process.noise_model.at(new.rows).variances[0].numpy()  # of the narrow component
     np.testing.assert_allclose(np.log(found), 1.2 * new.rows.X[:, 0].numpy(), atol=0.35)
+
+
+def test_latent_variances_that_are_too_large_enter_in_part(process):
+    """A process that is ten times less sure than it might be, where that is: noise(x) cannot take it off again."""
+    rng = np.random.default_rng(0)
+    honest = unseen(2_000, lambda x: 0.05 + 0.05 * (x > 0))
+    rows = replace(honest.rows, variance=honest.rows.variance * torch.from_numpy(rng.choice([10.0, 12.0], 2_000)))
+    learn(process, replace(honest, rows=rows))
+    model = process.noise_model
+    assert model.latent == 0.1
+    scaled = model.scale(rows)
+    noise = model.at(scaled)
+    mixture = Mixture(np.zeros((2, 2_000)), (scaled.variance + noise.variances).numpy(), noise.shares.numpy())
+    lower, upper = mixture.quantiles(np.array([0.025, 0.975])).T
+    assert np.mean((lower < honest.y.numpy()) & (honest.y.numpy() < upper)) == pytest.approx(0.95, abs=0.015)
+    learn(process, honest)
+    assert process.noise_model is model or process.noise_model.latent == 1.0
 
 
 def test_out_of_fold_gain_predicts_the_gain_on_new_rows(process):

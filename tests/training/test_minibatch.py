@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from certgp.data import Chunk, ChunkSource
-from certgp.errors import InvalidInputError
+from certgp.errors import CheckpointError
 from certgp.training import Iteration
 from certgp.training.checkpoint import Checkpoint
 from certgp.training.mini_batch.squared_error import Regression, SquaredErrorTask
@@ -203,10 +203,10 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path, dropout):
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     train_minibatches(task(), QUICK, seed=3, checkpoint=Checkpoint(tmp_path / "run", "mine"))
-    with pytest.raises(InvalidInputError, match=r"checkpoint .* belongs to another fit .* delete it"):
+    with pytest.raises(CheckpointError, match=r"checkpoint .* belongs to another fit .* delete it"):
         train_minibatches(task(), QUICK, seed=3, checkpoint=Checkpoint(tmp_path / "run", "yours"))
     (tmp_path / "run").write_bytes(b"noise")
-    with pytest.raises(InvalidInputError, match="cannot be read"):
+    with pytest.raises(CheckpointError, match="cannot be read"):
         train_minibatches(task(), QUICK, seed=3, checkpoint=Checkpoint(tmp_path / "run", "mine"))
 
 

@@ -41,7 +41,7 @@ _EXAMPLES = """\
   certgp fit 'parts/*.parquet' --target y --drop id --test-fraction 0.1 --out y.model --json
 """
 _CERTIFIED_AT_ONCE = 5_000  # rows of a local model
-_RACE_OPTIONS = ("effort", "max_seconds", "prefer")
+_RACE_OPTIONS = ("effort", "max_seconds", "prefer", "combine")
 
 
 def add_parser(commands: Commands) -> None:
@@ -105,6 +105,19 @@ def add_parser(commands: Commands) -> None:
         help="for --method auto: proof leaves models out that cannot be certified (default: accuracy)",
     )
     parser.add_argument(
+        "--combine",
+        action="store_true",
+        default=None,
+        help="for --method auto: predict by a mixture of the best models where held-out rows gain by it; it cannot be "
+        "certified",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FILE",
+        type=Path,
+        help="keep an interrupted fit in this file: the same command goes on from it (not with --method exact)",
+    )
+    parser.add_argument(
         "--max-iter", metavar="N", type=positive_int, help="most iterations (default: the method's own)"
     )
     parser.add_argument("--seed", metavar="S", type=seed, default=0, help="seed of all random choices (default: 0)")
@@ -146,6 +159,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.noise is not None:
         model.set_params(noise=arguments.noise)
     model.set_params(likelihood=arguments.likelihood, **_race_options(arguments))
+    if arguments.checkpoint is not None:
+        if "checkpoint" not in model.get_params(deep=False):
+            raise InvalidInputError(f"--checkpoint is not for --method {arguments.method}; leave it out")
+        model.set_params(checkpoint=arguments.checkpoint)
     started = time.perf_counter()
     rows.fit(model)
     seconds = time.perf_counter() - started

@@ -40,6 +40,9 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
     prefer : "accuracy", or "proof": only methods whose distance to the exact GP can be proven win, not learned
         frequencies and networks, and ``choice_`` says what that costs. With "accuracy" such a method wins only where
         held-out rows cannot tell it from the best
+    combine : let the mixture of the finalists' predictive distributions predict, with the weights under which held-out
+        rows are likeliest, where that gains more than its standard error on rows that the weights have not seen.
+        ``certify`` refuses such a model. Predictions cost the sum of those of all members
     candidates : methods to choose from: "exact" and "exact-matern" (up to 2,000 rows), "local", "mercer" (ELBO),
         "mercer-marginal" (the paper's likelihood), "sparse", "fourier", "fourier-learned" (learned frequencies),
         "deep-fourier". By default those that suit the number of rows: up to 2,000 exact GPs, "local", "mercer" and
@@ -60,11 +63,12 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
     effort: str = "medium"
     max_seconds: float | None = None
     prefer: str = "accuracy"
+    combine: bool = False
     kernel: str | Kernel = AUTOMATIC
     max_iter: int | None = None
 
     def trainer(self, settings: Settings) -> Race:
-        terms = Terms(self.effort, self._seconds_for_a_race(), self.prefer)
+        terms = Terms(self.effort, self._seconds_for_a_race(), self.prefer, self.combine)
         entries = [self._enter(each, settings) for each in self._select_candidates()]
         return Race(entries, settings, terms)
 
@@ -83,7 +87,6 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
         return check_positive("max_seconds", self.max_seconds) / (1 + ROUNDS)
 
     def _enter(self, contestant: Contestant, settings: Settings) -> Entry:
-        method = methods()[contestant.method]
         estimator = self._contestant(contestant)
         unnamed = tuple(self.candidates) == CANDIDATES and self.rank != AUTOMATIC
         rank = min(_COMPARED_RANK, self.max_rank) if self.rank == AUTOMATIC else check_rank(self.rank)
@@ -98,7 +101,6 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
             contestant.most_rows,
             contestant.is_seeded,
             contestant.keeps_gaining,
-            uses_log=method.kernel is not None or contestant.method in ("sparse", "fourier"),
         )
 
     def _contestant(self, contestant: Contestant) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from certgp.data import (
+    ChunkSource,
     PickedRows,
     Rows,
     RowSource,
@@ -31,7 +32,7 @@ from certgp.estimators.validation import check_engine, new_generator
 from certgp.gp import GaussianProcess, LowRankProcess, noise_scale
 from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate
-from certgp.guarantees.automatic_rank import search_rank
+from certgp.guarantees.automatic_rank import SCOUT_ROWS, Scout, search_rank
 from certgp.guarantees.certify import note_input_noise
 from certgp.guarantees.subject import Subject
 from certgp.models import FittedModel
@@ -104,8 +105,10 @@ class Fitting:
 
         def search(trainer: Trainer) -> Fit:
             fit_at, usable = partial(trainer.fit_at, source), trainer.usable_rank
+            some = source.sample(SCOUT_ROWS, settings.new_generator())
+            scout = Scout(partial(trainer.fit_at, ChunkSource(some)), some, settings.max_rank)
             fit, process, certificate = search_rank(
-                fit_at, usable, self._subject, source, settings.tolerance, settings.max_rank
+                fit_at, usable, self._subject, source, settings.tolerance, settings.max_rank, scout
             )
             proven.append(certificate)
             return replace(fit, process=process)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from pathlib import Path
 
 from certgp.estimators.base import GPRegressor
 from certgp.estimators.parameters import SharedParameters, StartParameters
@@ -30,6 +31,7 @@ class LocalGP(StartParameters, SharedParameters, GPRegressor):
     length_scale, signal_variance, noise_variance, optimize : see ``StartParameters``
     max_iter : most optimiser iterations, in rounds of 10 or 15 that see fresh rows each; below 120 the kernel is not
         chosen but Matern 3/2
+    checkpoint : see ``LowRankParameters``; the epochs of metric="network" are run again
     standardize, noise, likelihood, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
 
     Notes
@@ -44,6 +46,7 @@ class LocalGP(StartParameters, SharedParameters, GPRegressor):
     metric: str = "auto"
     rank: int = 0
     max_iter: int = 200
+    checkpoint: str | Path | None = None
 
     def trainer(self, settings: Settings) -> LocalTrainer:
         return LocalTrainer(LocalRecipe(self.neighbours, self.train_neighbours, self.metric, self.rank), settings)

@@ -23,7 +23,8 @@ class SharedParameters:
     noise : how new observations scatter around f. "constant": alike everywhere. "input": as much as rows that the model
         has not seen scatter at such inputs (``noise_model_``), mixed with a wide constant component. "auto": like that
         where these rows prefer it to the best constant noise by more than two standard errors (``noise_gain_``), else
-        constant; always constant with ``optimize=False``. Means, latent variances and certificates are the same
+        constant; always constant with ``optimize=False``. Where they say that the model is less sure of f than it
+        might be, a part of its latent variance enters observations. Those of f, means and certificates are the same
     likelihood : "gaussian", or "student" for targets with outliers: noise is Student's t, fitted by weighing rows less
         the further they are from what the others say (``row_weights_``). Degrees of freedom and scale are those under
         which rows predicted without their own targets are likeliest (``noise_model_``); where a Gaussian is as good to

@@ -138,11 +138,18 @@ class MixtureProcess(GaussianProcess):
         return torch.from_numpy(mean), torch.from_numpy(variance)
 
     def covariance(self, X: Tensor) -> Tensor:
+        return self._mix_covariances(X, [member.covariance(X) for member in self._members])
+
+    def observation_covariance(self, X: Tensor) -> Tensor:
+        return self._mix_covariances(X, [member.observation_covariance(X) for member in self._members])
+
+    def _mix_covariances(self, X: Tensor, covariances: Sequence[Tensor]) -> Tensor:
+        """sum_i w_i (C_i + (m_i - m)(m_i - m)'), m = sum_i w_i m_i."""
         weights = torch.from_numpy(self._weights)
         means = torch.stack([member.moments(X)[0] for member in self._members])
         spread = weights.sqrt()[:, None] * (means - weights @ means)
-        pairs = zip(self._weights, self._members, strict=True)
-        within: Tensor = sum((w * member.covariance(X) for w, member in pairs), torch.zeros(()).double())
+        pairs = zip(self._weights, covariances, strict=True)
+        within: Tensor = sum((w * each for w, each in pairs), torch.zeros(()).double())
         return within + spread.mT @ spread
 
     def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
@@ -153,10 +160,6 @@ class MixtureProcess(GaussianProcess):
     def sample_observations(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
         counts = zip(self._members, self._counts(count, generator), strict=True)
         return self._shuffle([member.sample_observations(X, n, generator) for member, n in counts if n], generator)
-
-    def observation_variance(self, X: Tensor) -> Tensor:
-        each = torch.stack([member.observation_variance(X).expand(len(X)) for member in self._members])
-        return torch.from_numpy(self._weights) @ each
 
     def _average(self, values: Sequence[float]) -> float:
         return float(np.average(values, weights=self._weights))

@@ -1,17 +1,19 @@
 r"""Noise that depends on the input: how new observations scatter around f at each x.
 
-    log n(x) = b + w'psi(x),   y | f ~ (1 - p) N(f, a n(x)) + p N(f, c nbar)
+    log n(x) = b + w'psi(x),   y ~ (1 - p) N(mean, v' + a n(x)) + p N(mean, v' + c nbar)
 
 psi(x) holds what may tell how large the scatter is: the inputs and their squares, the prediction and its variance, and
 what the process adds (its features, or how targets scatter among the nearest rows). The second, wide component has a
-constant variance: no observation costs more than -log p over what constant noise would say of it.
+constant variance: no observation costs more than -log p over what constant noise would say of it. v' is the variance v
+of f, or less of it: where rows left out say that the process is less sure of f than it might be,
+v' = v - (1 - l) min(v, the largest v that these rows had), so that far from all rows it is v again but for a constant.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +79,11 @@ class NoiseInputs:
 def nothing(rows: int) -> Tensor:
     """No columns (rows, 0)."""
     return torch.empty((rows, 0), dtype=torch.float64)
+
+
+def scale_latent(rows: NoiseInputs, latent: float, usual: float) -> NoiseInputs:
+    """With v' = v - (1 - latent) min(v, usual) instead of v."""
+    return replace(rows, variance=rows.variance - (1.0 - latent) * rows.variance.clamp_max(usual))
 
 
 def near_scatter(y: Tensor, near: NDArray[np.int64], mean: Tensor) -> Tensor:
@@ -149,6 +156,12 @@ class NoiseModel:
     factor: float  # a: observations scatter with a n(x) ...
     share: float  # ... or, with probability p,
     wide: float  # with c nbar
+    latent: float = 1.0  # l
+    usual: float = 0.0  # the largest v of rows left out
+
+    def scale(self, rows: NoiseInputs) -> NoiseInputs:
+        """With v' instead of v, on which psi is built too."""
+        return scale_latent(rows, self.latent, self.usual)
 
     def variance(self, rows: NoiseInputs) -> Tensor:
         """n(x) (n,)."""
@@ -163,7 +176,7 @@ class NoiseModel:
     def describe(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Tensors and plain values for a file."""
         tensors = {"weights": self.weights, "x_mean": self.basis.x_mean, "x_scale": self.basis.x_scale}
-        names = ("intercept", "least", "most", "factor", "share", "wide")
+        names = ("intercept", "least", "most", "factor", "share", "wide", "latent", "usual")
         values = {name: getattr(self, name) for name in names}
         return tensors, values | {name: getattr(self.basis, name) for name in _NUMBERS}
 

@@ -111,23 +111,39 @@ class GaussianProcess(ABC):
         return NoiseInputs(X.double(), *self.moments(X), none, none, none)
 
     def observations(self, X: Tensor) -> tuple[Tensor, Tensor, Noise]:
-        """Latent moments (n,), (n,) at the rows of X, and the noise of new observations there."""
+        """Latent moments (n,), (n,) at the rows of X, as far as they enter new observations, and the noise of these."""
         if self.noise_model is None:
             return *self.moments(X), Noise.constant(self.predictive_noise)
         rows = self.noise_inputs(X)
+        if isinstance(self.noise_model, NoiseModel):
+            rows = self.noise_model.scale(rows)
         return rows.mean, rows.variance, self.noise_model.at(rows)
 
     def noise(self, X: Tensor) -> Noise:
         """The noise of new observations at the rows of X (n, D)."""
         return Noise.constant(self.predictive_noise) if self.noise_model is None else self.observations(X)[2]
 
-    def observation_variance(self, X: Tensor) -> Tensor:
-        """Variance of new observations around f at the rows of X: (n,), or (1,) where it is the same everywhere."""
-        return self.noise(X).variance
+    def observation_covariance(self, X: Tensor) -> Tensor:
+        """Joint covariance of new observations at the rows of X: (n, n)."""
+        roots = self._latent_roots(X)
+        covariance = self.covariance(X) if roots is None else roots[:, None] * self.covariance(X) * roots
+        return covariance + torch.diag(self.noise(X).variance.expand(len(X)))
 
     def sample_observations(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
         """Joint draws of new observations: (n, count)."""
-        return self.sample(X, count, generator) + self.noise(X).sample(len(X), count, generator)
+        draws, roots = self.sample(X, count, generator), self._latent_roots(X)
+        if roots is not None:
+            mean = self.moments(X)[0][:, None]
+            draws = mean + roots[:, None] * (draws - mean)
+        return draws + self.noise(X).sample(len(X), count, generator)
+
+    def _latent_roots(self, X: Tensor) -> Tensor | None:
+        """sqrt(v' / v) (n,), v' the part of the latent variance v that enters observations; None where it is all."""
+        if not isinstance(self.noise_model, NoiseModel) or self.noise_model.latent == 1.0:
+            return None
+        _, variance = self.moments(X)
+        _, used, _ = self.observations(X)
+        return torch.where(variance > 0.0, used / variance, torch.ones_like(variance)).sqrt()
 
     def with_settings_of(self, other: GaussianProcess) -> Self:
         """This process after it was given what belongs to the model rather than to its rows: range and noise."""

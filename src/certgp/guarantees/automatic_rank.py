@@ -1,14 +1,22 @@
-"""rank="auto": grow nested features until the certified KL divergence per row meets the tolerance."""
+"""rank="auto": grow nested features until the certified KL divergence per row meets the tolerance, and many more of
+them would not predict better.
+"""
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from certgp.data import RowSource
+import numpy as np
+from numpy.typing import NDArray
+
+from certgp.data import Chunk, RowSource
 from certgp.errors import RankWarning, warn_user
 from certgp.gp import LowRankProcess
+from certgp.gp.calibration import gaussian_log_density
 from certgp.guarantees.certificate import Certificate
 from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK
 from certgp.guarantees.dominated import certify_dominated
@@ -18,6 +26,8 @@ from certgp.guarantees.subject import Subject
 FIRST_RANK = 16
 _REFERENCE_FACTOR = 2
 _SHARE = 0.25  # of the tolerance that the width of a reference's interval may take
+SCOUT_ROWS = 4_000  # that a fit at a far higher rank looks at
+_FAR_RANK, _ROWS_PER_FEATURE = 256, 4  # of such a fit
 
 
 class RankFit(Protocol):
@@ -46,6 +56,42 @@ class _Verdict:
         return self.certificate.kl.upper <= tolerance * self.certificate.n_rows
 
 
+class Scout:
+    r"""Looks how well many more features predict rows without their own targets.
+
+    A certificate compares a model with the exact GP of the same hyper-parameters. Where a fit at a low rank takes a
+    short wave for noise, that exact GP takes it for noise too: the divergence is tiny and the prediction poor, and so
+    it may be for several doublings of the rank. So one fit at a far higher rank, on some of the rows, says what is
+    there to be found: -log p(y_i | all other rows) on these rows, for it and for the model at hand.
+    """
+
+    def __init__(self, fit_at: Callable[[int], RankFit], rows: Chunk, max_rank: int) -> None:
+        """``fit_at`` trains on these rows."""
+        self._fit_at, self._rows = fit_at, rows
+        self._most = min(max_rank, len(rows.y) // _ROWS_PER_FEATURE)
+        self._known: tuple[int, NDArray[np.float64]] | None = None  # rank and losses of a far fit
+
+    def finds_enough(self, process: LowRankProcess, rank: int, tolerance: float) -> bool:
+        """Do more features not gain more than the tolerance, or than the standard error of what they gain?"""
+        far = min(self._most, max(_FAR_RANK, 2 * rank))
+        if far <= rank:
+            return True
+        if self._known is None or self._known[0] <= rank:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a fit that is thrown away
+                self._known = far, leave_one_out_losses(self._fit_at(far).low_rank, self._rows)
+        gains = leave_one_out_losses(process, self._rows) - self._known[1]
+        error = float(gains.std(ddof=1)) / math.sqrt(len(gains))
+        return float(gains.mean()) <= max(tolerance, error)
+
+
+def leave_one_out_losses(process: LowRankProcess, rows: Chunk) -> NDArray[np.float64]:
+    """-log p(y_i | all other rows) (n,) of rows that the process was conditioned on."""
+    found = process.leave_one_out(rows.X, rows.y, rows.weight)
+    total = found.variance + rows.noise(process.noise_variance)
+    return -gaussian_log_density(rows.y.double().numpy(), found.mean.numpy(), total.numpy())
+
+
 def search_rank(
     fit_at: Callable[[int], F],
     usable_rank: Callable[[int], int],
@@ -53,8 +99,10 @@ def search_rank(
     source: RowSource,
     tolerance: float,
     max_rank: int,
+    scout: Scout,
 ) -> tuple[F, LowRankProcess, Certificate]:
-    """Fit at ranks 16, 32, 64, ... until KL(exact || model) / N <= tolerance is proven, then drop what is not needed.
+    """Fit at ranks 16, 32, 64, ... until KL(exact || model) / N <= tolerance is proven and the scout finds no more to
+    gain, then drop what is not needed.
 
     ``fit_at(rank)`` learns hyper-parameters for each rank. At those of the last one the features are cut to the
     smallest rank that still meets the tolerance. At ``max_rank`` the search ends with a warning that says how far it
@@ -67,10 +115,11 @@ def search_rank(
         process = fit.low_rank
         subject = subject_of(process)
         verdict = _judge(subject, subject.problem(source), tolerance)
-        if verdict.meets(tolerance):
+        last = rank >= max_rank or usable < rank or fit.interrupted
+        if verdict.meets(tolerance) and (last or scout.finds_enough(process, usable, tolerance)):
             process, certificate = _cut(process, verdict, tolerance)
             break
-        if rank >= max_rank or usable < rank or fit.interrupted:
+        if last:
             certificate = verdict.certificate
             _explain(process.model.rank, certificate, tolerance, max_rank)
             break

@@ -45,7 +45,7 @@ from certgp.guarantees.prediction_bounds import (
 )
 from certgp.guarantees.reference import Problem, Reference, certify_through, check_certifiable, growing_references
 from certgp.guarantees.statistical import DEFAULT_PROBES, tighten
-from certgp.guarantees.subject import Subject
+from certgp.guarantees.subject import Subject, refusal_of_mixtures
 
 Rows = NDArray[np.floating]
 ReadRows = Callable[[], RowSource]
@@ -169,14 +169,6 @@ def _certify(
     if request.plain and process.model.dominated:
         return _certify_from_statistics(subject, X, read_rows if check_rows else None)
     return _certify_from_rows(subject, X, read_rows(), request)
-
-
-def refusal_of_mixtures(what: str, process: GaussianProcess) -> str:
-    """Why a mixture of processes cannot be asked for this."""
-    return (
-        f"{what} speaks of one GP on one embedding, and this model is a mixture of {len(process.members)} networks, "
-        "each with a GP of its own; fit with members=1"
-    )
 
 
 def _certify_exact(

@@ -17,6 +17,7 @@ from certgp.gp import GaussianProcess, LowRankPosterior, LowRankProcess, Statist
 from certgp.gp.evidence import NOISE_REMEDY
 from certgp.guarantees.dominated import sharpened_trace_bound
 from certgp.guarantees.rounding import gap_slack
+from certgp.guarantees.subject import refusal_of_mixtures
 from certgp.linalg import cholesky, eye_like, solve_lower
 
 Array = NDArray[np.float64]
@@ -154,10 +155,7 @@ def rank_curve_of(
 ) -> RankCurve:
     """The curve of a fitted process in standardised units, with validation rows X (n, D) and y (n,) if any."""
     if len(process.members) > 1:
-        raise NotCertifiableError(
-            f"rank_curve() speaks of one GP on one embedding, and this model is a mixture of {len(process.members)} "
-            "networks, each with a GP of its own; fit with members=1"
-        )
+        raise NotCertifiableError(refusal_of_mixtures("rank_curve()", process))
     if not isinstance(process, LowRankProcess):
         raise NotCertifiableError("an exact GP has full rank; rank_curve() belongs to MercerGP, FourierGP and SparseGP")
     rows = None

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from certgp.data import RowSource, Standardiser
 from certgp.engines import Engine
-from certgp.gp import LowRankProcess
+from certgp.gp import GaussianProcess, LowRankProcess
 from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.reference import Problem
-from certgp.transforms import Transform
+from certgp.transforms import Network, Transform
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,3 +63,17 @@ class Subject:
 def name_kernel_inputs(transform: Transform) -> str | None:
     """What the kernel of the exact GP acts on, in words; None where that is the inputs themselves."""
     return None if transform.keeps_coordinates else f"the outputs g(x) of its {type(transform).__name__.lower()}"
+
+
+def refusal_of_mixtures(what: str, process: GaussianProcess) -> str:
+    """Why a mixture of processes cannot be asked for this."""
+    count = len(process.members)
+    if all(isinstance(member.transform, Network) for member in process.members):
+        return (
+            f"{what} speaks of one GP on one embedding, and this model is a mixture of {count} networks, each with a "
+            "GP of its own; fit with members=1"
+        )
+    return (
+        f"{what} speaks of one GP, and this model is a mixture of the predictions of {count} models, each near an "
+        "exact GP of its own; fit with combine=False"
+    )

@@ -111,10 +111,9 @@ class FittedModel:
         """Mean (n,) and joint covariance (n, n) in the user's units."""
         check_dense(rows.n_rows, "Ask for return_std=True or predict fewer rows at a time.")
         inputs = self.tensor(rows.take(slice(None))[0])
-        covariance = self.process.covariance(inputs)
+        process = self.process
+        covariance = process.observation_covariance(inputs) if include_noise else process.covariance(inputs)
         covariance = 0.5 * (covariance + covariance.mT)  # products may differ from their transpose
-        if include_noise:
-            covariance.diagonal().add_(self.process.observation_variance(inputs))
         mean, _ = self.latent(rows).moments()
         return mean, self.standardiser.variance_to_user(covariance.numpy())
 

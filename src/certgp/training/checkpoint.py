@@ -12,7 +12,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from certgp.data.tables import replacing
-from certgp.errors import InvalidInputError
+from certgp.errors import CheckpointError
 
 _FORMAT = "certgp-checkpoint"
 
@@ -40,11 +40,11 @@ class Checkpoint:
                 header = file.metadata() or {}
                 tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a dict)
         except (SafetensorError, OSError, ValueError) as error:
-            raise InvalidInputError(
+            raise CheckpointError(
                 f"checkpoint {self.path} cannot be read ({error}); delete it to start anew, or name another file"
             ) from error
         if header.get("format") != _FORMAT or header.get("fingerprint") != self.fingerprint:
-            raise InvalidInputError(
+            raise CheckpointError(
                 f"checkpoint {self.path} belongs to another fit (other data, parameters or random_state) or is no "
                 "checkpoint; delete it to start anew, or name another file"
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from certgp.errors import InvalidInputError
+from certgp.errors import CheckpointError
 
 Array = NDArray[np.float64]
 _MAGIC = b"certgp checkpoint 1\n"
@@ -40,7 +40,7 @@ class EvaluationLog:
             self._file.seek(end)
         else:
             if not path.parent.is_dir():
-                raise InvalidInputError(f"checkpoint: there is no directory {path.parent}; make it first")
+                raise CheckpointError(f"checkpoint: there is no directory {path.parent}; make it first")
             self._file = path.open("wb")
             self._file.write(header)
             self._flush()
@@ -55,7 +55,7 @@ class EvaluationLog:
             return None
         parameters, value, gradient = self._replay[self._next]
         if parameters.shape != values.shape or not np.array_equal(parameters, values):
-            raise InvalidInputError(
+            raise CheckpointError(
                 f"the checkpoint {self.path} does not lead to the same fit here (another version, machine or number "
                 "of threads wrote it); delete it to start anew"
             )
@@ -85,9 +85,9 @@ class EvaluationLog:
         """Load whole records; the position behind the last one."""
         content = self.path.read_bytes()
         if not content.startswith(_MAGIC):
-            raise InvalidInputError(f"checkpoint: {self.path} is not a checkpoint of certgp; choose another path")
+            raise CheckpointError(f"checkpoint: {self.path} is not a checkpoint of certgp; choose another path")
         if not content.startswith(header):
-            raise InvalidInputError(
+            raise CheckpointError(
                 f"checkpoint: {self.path} was written by a fit of other data or with other parameters; delete it to "
                 "start anew or choose another path"
             )
@@ -101,6 +101,24 @@ class EvaluationLog:
             self._replay.append((numbers[:count], float(numbers[count]), numbers[count + 1 :]))
             at = end
         return at
+
+
+def recorded(
+    log: EvaluationLog | None, function: Callable[[float], tuple[float, float]]
+) -> Callable[[float], tuple[float, float]]:
+    """A function of one number that gives two, each evaluation of it replayed or written down."""
+    if log is None:
+        return function
+
+    def evaluate(at: float) -> tuple[float, float]:
+        known = log.recall(np.array([at]))
+        if known is not None:
+            return known[0], float(known[1][0])
+        value, other = function(at)
+        log.record(np.array([at]), value, np.array([other]))
+        return value, other
+
+    return evaluate
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ it is kept: only where it predicts better than the best constant noise by more t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -30,7 +30,7 @@ from certgp.gp import (
     LowRankProcess,
 )
 from certgp.gp.calibration import Array, gaussian_log_density
-from certgp.gp.noise import NoiseBasis, NoiseGain, NoiseInputs, NoiseModel
+from certgp.gp.noise import NoiseBasis, NoiseGain, NoiseInputs, NoiseModel, scale_latent
 
 FEWEST_ROWS = 200  # below, noise is constant without a trial
 MOST_ROWS = 20_000  # that a hundred or so weights need, and that local models predict in a moment
@@ -40,6 +40,7 @@ _PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
 _FACTORS = (0.4, 0.55, 0.7, 0.85, 1.0, 1.2)  # a
 _SHARES = (0.02, 0.05, 0.1, 0.2)  # p
 _WIDE = (3.0, 10.0, 30.0)  # c
+_LATENT = (0.6, 0.3, 0.1)  # shares of the latent variance that are tried, each if the one before gained
 _STEPS, _HALVINGS, _ENOUGH = 25, 6, 1e-5  # nats per row
 _RANGE = (-12.0, 8.0)  # of log n(x) / nbar
 _LONGEST_STEP = 2.0  # of the intercept
@@ -124,24 +125,53 @@ def learn_noise(process: GaussianProcess, unseen: Unseen, rng: np.random.Generat
         if always:
             refuse_input_noise(obstacle)
         return
-    residuals, variance = unseen.residuals, unseen.variances
-    level = constant_noise(residuals.numpy(), variance.numpy())
-    basis = NoiseBasis.of(unseen.rows, level)
-    folds = torch.from_numpy(rng.permutation(n) % _FOLDS)
-    psi = basis(unseen.rows)
-    del unseen  # and the features in it
-    fitted = _Scoring(psi, residuals, variance, level, folds).run()
-    facts = residuals.numpy(), variance.numpy(), level, fitted.unseen.numpy()
-    # the shape that one half of the folds chooses is judged on the other half
-    half = (folds < _FOLDS // 2).numpy()
-    chosen, first, second = _choose_shapes(*facts, np.stack([np.ones(n), half, ~half], 1))
-    constant = -gaussian_log_density(residuals.numpy(), np.zeros(n), variance.numpy() + level)
-    gains = constant - np.where(half, second.losses(*facts), first.losses(*facts))
+    residuals, variance = unseen.residuals.numpy(), unseen.variances.numpy()
+    constant = -gaussian_log_density(residuals, np.zeros(n), variance + constant_noise(residuals, variance))
+    found = _learn_at_best_latent(unseen, torch.from_numpy(rng.permutation(n) % _FOLDS))
+    gains = constant - found.losses
     error = float(gains.std(ddof=1)) / math.sqrt(n)
     accepted = always or float(gains.mean()) > _STANDARD_ERRORS * error
     process.noise_gain = NoiseGain(float(gains.mean()), error, accepted, n)
     if accepted:
-        process.noise_model = fitted.model(basis, chosen)
+        process.noise_model = found.model
+
+
+@dataclass(frozen=True, eq=False)
+class _Learned:
+    """A noise model, and the losses (n,) of rows by fits and shapes that they had no part in."""
+
+    model: NoiseModel
+    losses: Array
+
+
+def _learn_at_best_latent(unseen: Unseen, folds: Tensor) -> _Learned:
+    """With all of the latent variance, or with less of it as long as that gains more than two standard errors."""
+    usual = float(unseen.rows.variance.max())
+    best = _learn_shape(unseen, folds, 1.0, usual)
+    for latent in _LATENT:
+        found = _learn_shape(unseen, folds, latent, usual)
+        gains = best.losses - found.losses
+        if gains.mean() <= _STANDARD_ERRORS * gains.std(ddof=1) / math.sqrt(len(gains)):
+            break
+        best = found
+    return best
+
+
+def _learn_shape(unseen: Unseen, folds: Tensor, latent: float, usual: float) -> _Learned:
+    """The noise model at a share of the latent variance; the shape that one half of the folds chooses is judged on the
+    other half.
+    """
+    rows = scale_latent(unseen.rows, latent, usual)
+    scaled = replace(unseen, rows=rows)
+    residuals, variance, n = scaled.residuals, scaled.variances, len(scaled.y)
+    level = constant_noise(residuals.numpy(), variance.numpy())
+    basis = NoiseBasis.of(rows, level)
+    fitted = _Scoring(basis(rows), residuals, variance, level, folds).run()
+    facts = residuals.numpy(), variance.numpy(), level, fitted.unseen.numpy()
+    half = (folds < _FOLDS // 2).numpy()
+    chosen, first, second = _choose_shapes(*facts, np.stack([np.ones(n), half, ~half], 1))
+    losses = np.where(half, second.losses(*facts), first.losses(*facts))
+    return _Learned(replace(fitted.model(basis, chosen), latent=latent, usual=usual), losses)
 
 
 def constant_noise(residuals: Array, variance: Array) -> float:

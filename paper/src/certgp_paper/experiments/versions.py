@@ -42,6 +42,7 @@ _LATER = (
     "certgp.estimators.persistence",
     "certgp.kernels.base:Kernel.__repr__",
     "certgp.methods:registered_name",
+    "certgp.gp.description",
     "certgp.models.description",
     "certgp.models.file",
     "certgp.models.fitted:_extend",

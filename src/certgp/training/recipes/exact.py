@@ -12,6 +12,7 @@ from certgp.data import Chunk, RowSource, target_is_constant
 from certgp.errors import ConvergenceWarning, warn_user
 from certgp.gp import ExactProcess
 from certgp.gp.exact import check_exact_memory, fits_in_memory
+from certgp.training.evaluation_log import open_log
 from certgp.training.full_batch.lbfgs import minimise
 from certgp.training.full_batch.objective import ExactObjective
 from certgp.training.full_batch.start import choose_exact_starting_scale
@@ -46,7 +47,7 @@ class ExactTrainer(Trainer):
             check_exact_memory(source.n_rows)
             return self._fit_densely(source)
         few = min(self.settings.max_iter, _SUBSET_ITERATIONS)
-        quiet = ExactTrainer(replace(self.settings, callbacks=None, verbose=0, max_iter=few), "dense")
+        quiet = ExactTrainer(replace(self.settings, callbacks=None, verbose=0, max_iter=few, checkpoint=None), "dense")
         return fit_iteratively(self.settings, source, self._tolerance, quiet.train)
 
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
@@ -78,7 +79,10 @@ class ExactTrainer(Trainer):
         if not self.settings.lengths_are_given:
             self._scan(objective, rows, start)
         settings = self.settings
-        outcome = minimise(objective, max_iter=settings.max_iter, rank=len(rows.y), callbacks=settings.observers)
+        with open_log(settings.checkpoint, 0) as log:
+            outcome = minimise(
+                objective, max_iter=settings.max_iter, rank=len(rows.y), callbacks=settings.observers, log=log
+            )
         kernel, noise = objective.solution()
         return Fit(ExactProcess(kernel, rows.X, rows.y, noise, rows.weight), outcome)
 

@@ -20,6 +20,7 @@ from certgp.features import NystromMap, greedy_rows
 from certgp.gp import FullScaleProcess, LocalProcess
 from certgp.gp.conditionals import is_radial
 from certgp.kernels import Kernel
+from certgp.training.evaluation_log import EvaluationLog, open_log, recorded
 from certgp.training.full_batch.lbfgs import minimise
 from certgp.training.full_batch.objective import Objective
 from certgp.training.full_batch.start import scan_length_scales
@@ -120,13 +121,13 @@ class LocalTrainer(Trainer):
         if not self.settings.optimize or target_is_constant(source):
             metric: Metric = _scaled(starts[0], source.n_columns)
             return Fit(self._process(metric, _in_order(rows, order)), OptimisationResult.none())
-        progress = _Progress(time.perf_counter())
-        training = _Training(self._recipe, self.settings, rows, rng, progress)
-        metric = training.run(starts)
-        ordered = _in_order(rows, order)
-        centres = _centres(metric, ordered, self._recipe.rank)
-        if self._recipe.rank and not progress.stopped:
-            training.fit_low_rank(metric, ordered, centres)
+        progress, ordered = _Progress(time.perf_counter()), _in_order(rows, order)
+        with open_log(self.settings.checkpoint, rank) as log:
+            training = _Training(self._recipe, self.settings, rows, rng, progress, log)
+            metric = training.run(starts)
+            centres = _centres(metric, ordered, self._recipe.rank)
+            if self._recipe.rank and not progress.stopped:
+                training.fit_low_rank(metric, ordered, centres)
         outcome = _outcome(progress, self.settings.max_iter)
         if not outcome.converged and not outcome.stopped:
             warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
@@ -200,6 +201,7 @@ class _Training:
     rows: Chunk
     rng: np.random.Generator
     progress: _Progress
+    log: EvaluationLog | None = None
 
     def __post_init__(self) -> None:
         n = len(self.rows.y)
@@ -283,6 +285,7 @@ class _Training:
                 callbacks=self.settings.observers,
                 started=self.progress.started,
                 offset=len(history),
+                log=self.log,
             )
             value = outcome.value
             self.progress.history = history + outcome.history
@@ -301,7 +304,7 @@ class _Training:
             return FullScaleObjective(metric, near, low_rank)
 
         self._optimise(_LOW_RANK_ROUNDS, _ROUND_ITERATIONS, lambda: objective(_LOW_RANK_ROWS))
-        fit_noise(metric, objective(_NOISE_ROWS).profiled)
+        fit_noise(metric, recorded(self.log, objective(_NOISE_ROWS).profiled))
 
     def _fresh(self, metric: Metric, rows: int) -> TargetRows:
         """Rows that are drawn anew, none of them a judge, with their neighbours."""
@@ -309,7 +312,7 @@ class _Training:
         return pick_targets(metric, self.rows, targets, self.recipe.train_neighbours)
 
     def _fit_noise(self, metric: Metric, rows: int = _NOISE_ROWS) -> None:
-        fit_noise(metric, partial(profiled_loss, metric, self._fresh(metric, rows)))
+        fit_noise(metric, recorded(self.log, partial(profiled_loss, metric, self._fresh(metric, rows))))
 
     def _judge(self, metric: Metric) -> NDArray[np.float64]:
         """The loss of every judge given its neighbours."""

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from certgp.data import ChunkSource, RowSource, SubsetSource
 from certgp.data.sources import KEPT_BYTES
-from certgp.errors import CertgpError
+from certgp.errors import CertgpError, CheckpointError
 from certgp.gp import GaussianProcess
 from certgp.training.conditioning import condition_further
 from certgp.training.history import OptimisationResult
 from certgp.training.recipes.race.clock import Clock
 from certgp.training.recipes.race.entry import Entry
+from certgp.training.recipes.race.finished import FinishedFits
 from certgp.training.recipes.race.rows import split_rows
 from certgp.training.recipes.race.standing import (
     Standing,
@@ -42,9 +43,16 @@ class Contest:
     """The methods of a race, and how they stand."""
 
     def __init__(
-        self, entries: Sequence[Entry], source: RowSource, settings: Settings, terms: Terms, clock: Clock
+        self,
+        entries: Sequence[Entry],
+        source: RowSource,
+        settings: Settings,
+        terms: Terms,
+        clock: Clock,
+        finished: FinishedFits,
     ) -> None:
         self._entries, self._source, self._terms, self._clock = entries, source, terms, clock
+        self._finished = finished
         self._engine = settings.engine
         rng = settings.new_generator()
         learned, held_out = split_rows(source, rng)
@@ -202,9 +210,16 @@ class Contest:
             self.finals.append(replace(found, is_final=True))
 
     def _train(self, entry: Entry, rows: int, iterations: int | None, before: Standing | None) -> Standing | None:
-        """Train on the first of the shuffled rows and score on the held-out ones; None where that fails."""
+        """Train on the first of the shuffled rows and score on the held-out ones, unless that was done before an
+        interruption; None where it fails.
+        """
         began, positions = time.process_time(), np.sort(self._order[:rows])
-        trainer, source = entry.trainer(self._clock, iterations), self._rows(positions)
+        key = f"{entry.name}:{rows}:{iterations}"
+        known = self._finished.recall(key, entry, positions, before)
+        if known is not None:
+            return known
+        kept = entry.keeping_in(self._finished.part(key))
+        trainer, source = kept.trainer(self._clock, iterations), self._rows(positions)
         self._active = (entry, trainer, positions)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -212,14 +227,19 @@ class Contest:
                 fit = trainer.fit(source, entry.rank)
                 trainer.decide_noise(fit.process, source)
                 losses = held_out_losses(fit.process, self._held_out)
+            except CheckpointError:
+                raise
             except CertgpError as error:
+                self._finished.drop_part()
                 self.errors.append(error)
                 return None
         self._active = None
         if not np.isfinite(losses).all():
             return None
         said = tuple(each.message for each in caught if isinstance(each.message, Warning))
-        return Standing(entry, fit, positions, losses, time.process_time() - began, said, before)
+        found = Standing(entry, fit, positions, losses, time.process_time() - began, said, before)
+        self._finished.add(key, found)
+        return found
 
     def _rows(self, positions: NDArray[np.int64]) -> RowSource:
         """Some of the rows, in memory where they are few."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from certgp.training.evaluation_log import EvaluationLog
+from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.history import Callback
 from certgp.training.recipes.settings import Settings
 from certgp.training.recipes.trainer import Trainer
@@ -25,17 +25,14 @@ class Entry:
     most_rows: int | None = None
     is_seeded: bool = False  # does it go to the finals without a probe?
     keeps_gaining: bool = False  # does it gain from ever more rows, as models that hold them do?
-    uses_log: bool = True  # can it write its evaluations into a file that methods share?
 
     def suits(self, n_rows: int) -> bool:
         """Does it make sense for so many rows?"""
         return self.least_rows <= n_rows and (self.most_rows is None or n_rows <= self.most_rows)
 
-    def recording_in(self, log: EvaluationLog | None) -> Entry:
-        """With a checkpoint's file that several methods share, one after the other."""
-        given = self.settings.checkpoint
-        own = None if given is None or log is None or not self.uses_log else replace(given, opened=log)
-        return replace(self, settings=replace(self.settings, checkpoint=own))
+    def keeping_in(self, checkpoint: FitCheckpoint | None) -> Entry:
+        """With this checkpoint."""
+        return replace(self, settings=replace(self.settings, checkpoint=checkpoint))
 
     def trainer(self, callback: Callback, iterations: int | None = None) -> Trainer:
         """A new trainer that tells ``callback`` of its iterations, with fewer of them where that is asked."""

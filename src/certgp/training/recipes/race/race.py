@@ -12,13 +12,15 @@ from certgp.checks import check_rank
 from certgp.data import RowSource, target_is_constant
 from certgp.errors import CertgpWarning, warn_user
 from certgp.gp import GaussianProcess
-from certgp.training.evaluation_log import EvaluationLog, open_log
+from certgp.training.evaluation_log import open_log
 from certgp.training.recipes.race.clock import Clock
 from certgp.training.recipes.race.contest import Contest
 from certgp.training.recipes.race.entry import Entry
+from certgp.training.recipes.race.finished import FinishedFits, open_finished
+from certgp.training.recipes.race.stacking import stack
 from certgp.training.recipes.race.standing import Standing, choose_winner
 from certgp.training.recipes.race.terms import Terms
-from certgp.training.recipes.race.words import explain, list_trials
+from certgp.training.recipes.race.words import explain, explain_stack, list_trials
 from certgp.training.recipes.settings import Settings
 from certgp.training.recipes.trainer import Fit, Trainer
 
@@ -48,11 +50,12 @@ class Race(Trainer):
         return None if self._contest is None else self._contest.process_so_far()
 
     def fit_at(self, source: RowSource, rank: int) -> Fit:
-        with open_log(self.settings.checkpoint, 0) as log:
-            field, clock = self._field(source, log), self._clock()
+        with open_finished(self.settings.checkpoint) as finished:
+            field, clock = self._field(source), self._clock()
             if not _is_a_race(field, source):
-                return self._train_only(field[0], clock, lambda trainer: trainer.fit(source, field[0].rank), source)
-            contest = self._contest = Contest(field, source, self.settings, self._terms, clock)
+                only = field[0].keeping_in(finished.part(field[0].name))
+                return self._train_only(only, clock, lambda trainer: trainer.fit(source, only.rank), source)
+            contest = self._contest = Contest(field, source, self.settings, self._terms, clock, finished)
             try:
                 contest.probe()
                 contest.run_finals()
@@ -66,17 +69,17 @@ class Race(Trainer):
 
     def fit_automatically(self, source: RowSource, search: Callable[[Trainer], Fit]) -> Fit:
         """Compare the methods by probes at one rank, then let the winner find its own."""
-        with open_log(self.settings.checkpoint, 0) as log:
-            field, clock = self._field(source, log), self._clock()
+        with open_finished(self.settings.checkpoint) as finished:
+            field, clock = self._field(source), self._clock()
             if not _is_a_race(field, source):
-                return self._train_only(field[0], clock, search, source)
-            contest = self._contest = Contest(field, source, self.settings, self._terms, clock)
+                return self._search(field[0], clock, search, source, finished)
+            contest = self._contest = Contest(field, source, self.settings, self._terms, clock, finished)
             contest.probe()
             winner = choose_winner(contest.eligible)
             trials = list_trials(contest.standings, self._log_unit)
             choice = self._say(explain(contest, contest.eligible, winner, self._terms, self._log_unit))
             clock.allow(1.0)
-            found = self._train_only(winner.entry, clock, search, source)
+            found = self._search(winner.entry, clock, search, source, finished)
         return replace(found, trials=trials, choice=choice)
 
     @property
@@ -87,10 +90,18 @@ class Race(Trainer):
     def _clock(self) -> Clock:
         return Clock(self.settings.callbacks or (), self._terms.max_seconds)
 
-    def _field(self, source: RowSource, log: EvaluationLog | None) -> list[Entry]:
+    def _field(self, source: RowSource) -> list[Entry]:
         """The methods that make sense for so many rows; all, where none does."""
-        suited = [each for each in self._entries if each.suits(source.n_rows)] or list(self._entries)
-        return [each.recording_in(log) for each in suited]
+        return [each for each in self._entries if each.suits(source.n_rows)] or list(self._entries)
+
+    def _search(
+        self, entry: Entry, clock: Clock, search: Callable[[Trainer], Fit], source: RowSource, finished: FinishedFits
+    ) -> Fit:
+        """One method at several ranks, whose evaluations share a file."""
+        part = finished.part(f"{entry.name}:ranks")
+        with open_log(part, 0) as log:
+            kept = entry.keeping_in(None if part is None else replace(part, opened=log))
+            return self._train_only(kept, clock, search, source)
 
     def _train_only(self, entry: Entry, clock: Clock, train: Callable[[Trainer], Fit], source: RowSource) -> Fit:
         trainer = self._only = entry.trainer(clock)
@@ -121,8 +132,15 @@ class Race(Trainer):
         outcome = winner.fit.outcome
         if outcome.stopped and not contest.is_over:
             outcome = replace(outcome, reason=f"max_seconds={self._terms.max_seconds:g} were used up")
-        choice = self._say(explain(contest, rivals, winner, self._terms, self._log_unit))
         trials = list_trials(contest.standings, self._log_unit)
+        if self._terms.combine and len(rivals) > 1:
+            found = stack(rivals, winner, self.settings.new_generator())
+            reason = explain(contest, rivals, winner, self._terms, self._log_unit)
+            choice = self._say(explain_stack(found, winner, reason))
+            if found.pays:
+                return Fit(found.complete(contest), outcome, trials, found.name, choice, outcome.stopped)
+        else:
+            choice = self._say(explain(contest, rivals, winner, self._terms, self._log_unit))
         return Fit(contest.complete(winner), outcome, trials, winner.name, choice, outcome.stopped)
 
     def _say(self, choice: str) -> str:

@@ -1,4 +1,6 @@
-"""Rows held out at random, with verbatim repeated inputs on the same side: a copy that was learned would be easy."""
+"""Rows held out at random. Most have no learned row with the same inputs: a copy that was learned would be easy. But
+where inputs repeat, those of new rows do so too, and some held-out rows have learned copies.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,34 @@ _READ_ROWS = 65_536
 
 
 def split_rows(source: RowSource, rng: np.random.Generator) -> tuple[Positions, Positions]:
-    """Positions to learn from and positions held out, sorted; rows with the same inputs are all in one of them."""
-    _, group = np.unique(_row_keys(source), return_inverse=True)
-    order = np.argsort(rng.permutation(int(group.max()) + 1)[group], kind="stable")  # groups in random order
+    """Positions to learn from and positions held out, sorted.
+
+    If a share q of the rows repeat the inputs of another one, a share q / 2 of the held-out rows do so of learned rows:
+    between new rows that are like the given ones (q) and rows that are new in every respect (0). Of the others, rows
+    with the same inputs are all on one side.
+    """
+    _, group, sizes = np.unique(_row_keys(source), return_inverse=True, return_counts=True)
+    order = np.argsort(rng.permutation(len(sizes))[group], kind="stable")  # groups in random order
     wanted = max(1, min(_MOST_HELD_OUT, source.n_rows // _SHARE))
-    shuffled = group[order]
+    repeated = 0.5 * float(sizes[sizes > 1].sum()) / source.n_rows
+    cut = _cut_between_groups(group[order], max(1, round((1.0 - repeated) * wanted)))
+    copies = _pick_copies(group, order[cut:], round(repeated * wanted), rng)
+    held_out = np.sort(np.concatenate([order[:cut], copies]))
+    return np.setdiff1d(order[cut:], copies), held_out
+
+
+def _cut_between_groups(shuffled: Positions, wanted: int) -> int:
+    """Where whole groups end, at most ``wanted`` rows in, but behind the first."""
     begins = np.flatnonzero(np.r_[True, shuffled[1:] != shuffled[:-1]])
-    cut = int(begins[begins <= wanted].max()) or int(np.r_[begins, source.n_rows][1])  # whole groups, at least one
-    return np.sort(order[cut:]), np.sort(order[:cut])
+    return int(begins[begins <= wanted].max()) or int(np.r_[begins, len(shuffled)][1])
+
+
+def _pick_copies(group: Positions, rows: Positions, count: int, rng: np.random.Generator) -> Positions:
+    """Some of these rows, one of a group each, whose groups have others among them."""
+    shuffled = rng.permutation(rows)
+    _, first, sizes = np.unique(group[shuffled], return_index=True, return_counts=True)
+    found: Positions = rng.permutation(shuffled[first[sizes > 1]])[:count]
+    return found
 
 
 def _row_keys(source: RowSource) -> NDArray[np.uint64]:

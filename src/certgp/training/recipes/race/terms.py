@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from certgp.checks import check_choice, check_positive
+from certgp.errors import InvalidInputError
 
 PREFERENCES = ("accuracy", "proof")
 
@@ -34,12 +35,18 @@ class Terms:
     effort: str = "medium"
     max_seconds: float | None = None
     prefer: str = "accuracy"
+    combine: bool = False  # may several finalists predict together?
 
     def __post_init__(self) -> None:
         check_choice("effort", self.effort, tuple(EFFORTS))
         check_choice("prefer", self.prefer, PREFERENCES)
         if self.max_seconds is not None:
             check_positive("max_seconds", self.max_seconds)
+        if self.combine and self.needs_proof:
+            raise InvalidInputError(
+                "combine=True may end with a mixture of models, which has no certificate, and prefer='proof' needs "
+                "one; leave one of them out"
+            )
 
     @property
     def thoroughness(self) -> Effort:

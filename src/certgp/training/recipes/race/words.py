@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from certgp.training.full_batch.trials import Trial
 from certgp.training.recipes.race.contest import Contest
+from certgp.training.recipes.race.stacking import Stack
 from certgp.training.recipes.race.standing import Standing, sort_by_score
 from certgp.training.recipes.race.terms import Terms
 
@@ -27,6 +28,18 @@ def explain(contest: Contest, rivals: Sequence[Standing], winner: Standing, term
         f"{winner.name}: {_reason(rivals, winner)} on {contest.n_held_out:,} training rows held out "
         f"({scores}). Tried {', then '.join(steps)}: {seconds:.0f} CPU seconds, {winner.seconds:.0f} of them for the "
         f"fit that was kept. {_proof(contest, winner, terms)}"
+    )
+
+
+def explain_stack(found: Stack, winner: Standing, reason: str) -> str:
+    """What a mixture gains over the winner alone, before the reason why that one won."""
+    gained = f"{found.gain:.3g} nats per held-out row (standard error {found.standard_error:.2g})"
+    if not found.pays:
+        return f"{reason} A mixture of the finalists was left out: it gains {gained}."
+    parts = ", ".join(f"{w:.2f} {each.name}" for w, each in zip(found.weights, found.standings, strict=True))
+    return (
+        f"{found.name}: the mixture of {parts} gains {gained} over {winner.name} alone; it cannot be certified. Of the "
+        f"single models, {reason}"
     )
 
 
