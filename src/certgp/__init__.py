@@ -19,7 +19,9 @@ from certgp.errors import (
     ModelFileError,
     NotCertifiableError,
     RankWarning,
+    RepeatedRowsWarning,
     VacuousBoundWarning,
+    WeakSignalWarning,
 )
 from certgp.methods import BUILT_IN
 from certgp.version import __version__
@@ -54,7 +56,9 @@ __all__ = [
     "ModelFileError",
     "NotCertifiableError",
     "RankWarning",
+    "RepeatedRowsWarning",
     "VacuousBoundWarning",
+    "WeakSignalWarning",
     "__version__",
     "load",
     *_ESTIMATORS,

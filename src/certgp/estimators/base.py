@@ -28,6 +28,7 @@ from certgp.estimators.training_rows import source_of, training_source, validati
 from certgp.estimators.validation import (
     check_engine,
     check_inputs,
+    leave_copies_out,
     load_inputs,
     load_rows,
     new_generator,
@@ -99,6 +100,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         self.target_name_ = self.table_ = None
         rows = load_rows(self, X, y, sample_weight, least_rows=2)
         summary = summarise(rows)
+        rows, summary = leave_copies_out(rows, summary)
         warn_about_constants(summary, self.standardize)
         if self.standardize:
             warn_about_far_numbers(summary)

@@ -65,10 +65,11 @@ class Fitting:
                     "without their targets; leave calibrate=False"
                 )
             model, fit = self._calibrate()
+            self.trainer.decide_noise(model.process, self.source)
         else:
             fit, certificate = self._train(self.source)
-            model = self.model(fit.process, certificate)
-        self.trainer.decide_noise(model.process, self.source)
+            process = self.trainer.settle(fit, self.source)
+            model = self.model(process, certificate if process is fit.process else None)
         if self.settings.is_student and not target_is_constant(self.source):
             given = StandardisedRows(self.given, self.settings.standardiser)
             for member in model.process.members:
@@ -100,17 +101,19 @@ class Fitting:
         settings = self.settings
         if settings.rank != AUTOMATIC:
             return self.trainer.fit(source, settings.rank), None
-        proven: list[Certificate] = []
+        proven: list[tuple[GaussianProcess, Certificate]] = []
 
         def search(trainer: Trainer) -> Fit:
             fit_at, usable = partial(trainer.fit_at, source), trainer.usable_rank
             fit, process, certificate = search_rank(
                 fit_at, usable, self._subject, source, settings.tolerance, settings.max_rank
             )
-            proven.append(certificate)
+            proven.append((process, certificate))
             return replace(fit, process=process)
 
-        return self.trainer.fit_automatically(source, search), proven[0]
+        fit = self.trainer.fit_automatically(source, search)
+        process, certificate = proven[0]
+        return fit, certificate if fit.process is process else None
 
     def _subject(self, process: LowRankProcess) -> Subject:
         return Subject(process, self.settings.standardiser, self.settings.engine, self.new_generator)

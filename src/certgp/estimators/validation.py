@@ -12,11 +12,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from certgp.data import Rows, Summary, as_rows
+from certgp.data import Rows, Summary, as_rows, summarise
+from certgp.data.copies import without_copies
 from certgp.data.rows import is_frame, weigh_rows
 from certgp.data.summary import checked_chunks
 from certgp.engines import Engine, LocalEngine
-from certgp.errors import ConstantDataWarning, ExtrapolationWarning, FarNumbersWarning, InvalidInputError, warn_user
+from certgp.errors import (
+    ConstantDataWarning,
+    ExtrapolationWarning,
+    FarNumbersWarning,
+    InvalidInputError,
+    RepeatedRowsWarning,
+    warn_user,
+)
 
 _FLOATS = [np.float64, np.float32]
 
@@ -109,6 +117,20 @@ def check_inputs(rows: Rows, lower: NDArray[np.float64], upper: NDArray[np.float
     if count:
         names = [label for label, holds in zip(rows.labels, columns, strict=True) if holds]
         warn_user(ExtrapolationWarning.of(count, rows.n_rows, names, returns_to_prior))
+
+
+def leave_copies_out(rows: Rows, summary: Summary) -> tuple[Rows, Summary]:
+    """Rows to fit to with their summary, verbatim copies once; says how many there are."""
+    distinct = without_copies(rows)
+    if distinct is rows:
+        return rows, summary
+    warn_user(
+        f"{rows.n_rows - distinct.n_rows} of {rows.n_rows} rows are verbatim copies of others, target included, and "
+        "count once: a copy is no second observation. If they are observations of their own, give the distinct rows "
+        "with their counts as sample_weight",
+        RepeatedRowsWarning,
+    )
+    return distinct, summarise(distinct)
 
 
 def warn_about_constants(summary: Summary, centred: bool) -> None:

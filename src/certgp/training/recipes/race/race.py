@@ -60,6 +60,10 @@ class Race(Trainer):
                 return self._finish_interrupted(contest)
             return self._finish(contest, _rivals(contest))
 
+    def settle(self, fit: Fit, source: RowSource) -> GaussianProcess:
+        """As it is: held-out rows, or the only method, have settled it."""
+        return fit.process
+
     def usable_rank(self, rank: object) -> int:
         """The rank asked for; each method looks at the rows for itself."""
         return check_rank(rank)
@@ -95,7 +99,7 @@ class Race(Trainer):
     def _train_only(self, entry: Entry, clock: Clock, train: Callable[[Trainer], Fit], source: RowSource) -> Fit:
         trainer = self._only = entry.trainer(clock)
         fit = train(trainer)
-        trainer.decide_noise(fit.process, source)
+        fit = replace(fit, process=trainer.settle(fit, source))
         choice = f"{entry.name}: there was nothing to choose from or too few rows to compare"
         return replace(fit, trials=(), method=entry.name, choice=self._say(choice))
 
@@ -123,7 +127,7 @@ class Race(Trainer):
             outcome = replace(outcome, reason=f"max_seconds={self._terms.max_seconds:g} were used up")
         choice = self._say(explain(contest, rivals, winner, self._terms, self._log_unit))
         trials = list_trials(contest.standings, self._log_unit)
-        return Fit(contest.complete(winner), outcome, trials, winner.name, choice, outcome.stopped)
+        return Fit(contest.settle(winner), outcome, trials, winner.name, choice, outcome.stopped)
 
     def _say(self, choice: str) -> str:
         if self.settings.verbose:
