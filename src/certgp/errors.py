@@ -55,6 +55,10 @@ class WeakSignalWarning(CertgpWarning):
     """Rows not fitted to are predicted little better than by a constant; the model was drawn towards one."""
 
 
+class FarPredictionWarning(CertgpWarning):
+    """Some predictions are far outside the range of the training targets."""
+
+
 class ConvergenceWarning(CertgpWarning):
     """The optimiser stopped before it met its tolerance."""
 

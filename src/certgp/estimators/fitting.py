@@ -94,7 +94,8 @@ class Fitting:
         """A process in the user's units."""
         lower, upper = self.summary.range()
         in_float64, standardiser = self.settings.dtype != "float32", self.settings.standardiser
-        return FittedModel(process, standardiser, lower, upper, in_float64, certificate, self.rows)
+        targets = self.summary.target_range()
+        return FittedModel(process, standardiser, lower, upper, in_float64, certificate, self.rows, targets)
 
     def _train(self, source: RowSource) -> tuple[Fit, Certificate | None]:
         """Train on some rows: at the rank asked for, or at the smallest one whose certificate meets the tolerance."""

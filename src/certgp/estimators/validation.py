@@ -21,6 +21,7 @@ from certgp.errors import (
     ConstantDataWarning,
     ExtrapolationWarning,
     FarNumbersWarning,
+    FarPredictionWarning,
     InvalidInputError,
     RepeatedRowsWarning,
     warn_user,
@@ -159,6 +160,25 @@ def warn_about_far_numbers(summary: Summary) -> None:
             f"{moments.mean[j]:.3g} +- {moments.scale[j]:.2g}): it is scaled by the others. If they stand for missing "
             "values, fill these in or leave the rows out",
             FarNumbersWarning,
+        )
+
+
+_FAR_PREDICTION = 0.5  # of the range of the training targets, beyond either end
+
+
+def warn_about_far_predictions(mean: NDArray[np.float64], targets: tuple[float, float] | None) -> None:
+    """Say how many predictions (n,) are far from all training targets, and the furthest of them."""
+    if targets is None or targets[0] == targets[1]:
+        return
+    low, high = targets
+    beyond = np.maximum(low - mean, mean - high)
+    far = beyond > _FAR_PREDICTION * (high - low)
+    if far.any():
+        warn_user(
+            f"{int(far.sum())} of {len(mean)} prediction(s) are far outside the training targets, {low:.4g} to "
+            f"{high:.4g} (the furthest is {mean[int(beyond.argmax())]:.4g}): there is no row like these, or the model "
+            "has learned a trend that does not go on",
+            FarPredictionWarning,
         )
 
 

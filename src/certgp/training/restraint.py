@@ -32,7 +32,7 @@ from certgp.gp.profile import NOISE_RATIO_BOUNDS
 from certgp.training.noise import Unseen, leave_one_out
 
 FEWEST_ROWS = 6  # below, nothing but a constant can be learned: a kernel has three numbers at least
-_FOLDS = 4
+FOLDS = 4
 _ENOUGH_ROWS = 50  # for each learned number: what these can feign is then a hundredth of a nat per row
 _TOO_FEW_ROWS = 3  # for each learned number: the fit may go through all rows whatever they are
 _GAIN = 10.0  # nats for each learned number that rows must gain over a constant: noise gave up to three
@@ -40,7 +40,7 @@ _FACTORS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0)
 CONSTANT = math.inf
 _RATIO = NOISE_RATIO_BOUNDS[1]  # of noise to signal, at which nothing but the noise is left
 _STANDARD_ERRORS = 1.0  # by which rows must prefer a process to a constant
-_Single = LowRankProcess | ExactProcess | FullScaleProcess | LocalProcess
+_Single = LowRankProcess | ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess
 
 
 def count_learned(process: GaussianProcess) -> int:
@@ -72,8 +72,8 @@ def split_folds(source: RowSource, rng: np.random.Generator) -> Iterator[tuple[N
     """Positions to learn from and positions left out of four folds; rows with the same inputs are in one fold."""
     inputs = source.take(slice(None)).X.double().numpy()
     _, group = np.unique(row_keys([inputs], source.n_columns), return_inverse=True)
-    fold = rng.permutation(int(group.max()) + 1)[group] % _FOLDS
-    for number in range(_FOLDS):
+    fold = rng.permutation(int(group.max()) + 1)[group] % FOLDS
+    for number in range(FOLDS):
         out = np.flatnonzero(fold == number)
         if 0 < len(out) < source.n_rows - 1:
             yield np.flatnonzero(fold != number), out
@@ -108,17 +108,16 @@ def restrain(process: GaussianProcess, source: RowSource, factor: float) -> Gaus
         return process
     if isinstance(process, MixtureProcess):
         return process.with_members([restrain(member, source, factor) for member in process.members])
-    single = process.local if isinstance(process, IterativeProcess) else process
-    assert isinstance(single, _Single)
+    assert isinstance(process, _Single)
     if factor == CONSTANT:
         noise = _constant_variance(source.take(slice(None)))
-        changed: _Single = single.with_variances(noise / _RATIO, noise)
+        changed: _Single = process.with_variances(noise / _RATIO, noise)
     else:
-        ratio = min(_RATIO, factor * single.noise_variance / single.signal_variance)
-        unscaled = single.with_variances(1.0, ratio)
+        ratio = min(_RATIO, factor * process.noise_variance / process.signal_variance)
+        unscaled = process.with_variances(1.0, ratio)
         unseen = leave_one_out(unscaled, source, np.random.default_rng(0))
         scale = float((unseen.residuals.square() / (unseen.variances + ratio)).mean())
-        changed = single.with_variances(scale, scale * ratio)
+        changed = process.with_variances(scale, scale * ratio)
     changed.noise_scale, changed.noise_model = 1.0, None
     return changed
 
@@ -132,7 +131,7 @@ def _losses(process: GaussianProcess, rows: Chunk) -> Array:
 
 def _unseen_losses(process: GaussianProcess, source: RowSource, rng: np.random.Generator) -> float:
     """Mean negative log density of rows predicted from all others."""
-    assert isinstance(process, LowRankProcess | ExactProcess | FullScaleProcess | LocalProcess)
+    assert isinstance(process, _Single)
     unseen: Unseen = leave_one_out(process, source, rng)
     total = unseen.variances + process.predictive_noise
     root = torch.ones(()).double() if unseen.weight is None else unseen.weight.sqrt()

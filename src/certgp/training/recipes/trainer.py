@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import ClassVar
 
 import torch
@@ -23,6 +24,7 @@ from certgp.training.recipes.settings import Settings
 from certgp.training.restraint import (
     CONSTANT,
     FEWEST_ROWS,
+    FOLDS,
     choose_factor,
     count_learned,
     is_doubtful,
@@ -55,6 +57,7 @@ class Trainer(ABC):
 
     calibrates: ClassVar[bool] = False  # does training itself hold rows back to scale the noise?
     learns_noise: ClassVar[bool] = False  # does it decide on noise(x) itself?
+    folds_in_doubt: ClassVar[int] = FOLDS  # that are trained again where rows are few
     group: int = 1  # features come in groups of this size
 
     def __init__(self, settings: Settings) -> None:
@@ -74,14 +77,14 @@ class Trainer(ABC):
 
     def settle(self, fit: Fit, source: RowSource) -> GaussianProcess:
         """The process of a fit to these rows as far as rows left out confirm it, with the noise that they want."""
-        factor = 1.0 if fit.outcome.stopped or fit.interrupted else self._find_factor(fit.process, source)
+        factor = 1.0 if fit.outcome.stopped or fit.interrupted else self.find_factor(fit.process, source)
         if factor == 1.0:
             self.decide_noise(fit.process, source)
             return fit.process
         warn_about_weak_signal(factor, source.n_rows)
         return restrain(fit.process, source, factor)
 
-    def _find_factor(self, process: GaussianProcess, source: RowSource) -> float:
+    def find_factor(self, process: GaussianProcess, source: RowSource) -> float:
         """By how much to raise the noise ratio: one where there is no doubt or nothing was learned."""
         settings = self.settings
         if not settings.optimize or settings.is_student or target_is_constant(source):
@@ -92,7 +95,7 @@ class Trainer(ABC):
         if not is_doubtful(process, source, learned, settings.new_generator()):
             return 1.0
         trained = []
-        for positions, out in split_folds(source, settings.new_generator()):
+        for positions, out in islice(split_folds(source, settings.new_generator()), self.folds_in_doubt):
             rows = ChunkSource(source.take(positions))
             if not target_is_constant(rows):
                 trained.append((self._train_quietly(rows, process.rank), rows, source.take(out).to(torch.float64)))

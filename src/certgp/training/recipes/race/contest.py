@@ -131,13 +131,20 @@ class Contest:
         return condition_further(standing.fit.process, self._rows(rest), self._engine)
 
     def settle(self, standing: Standing) -> GaussianProcess:
-        """The same as far as the held-out rows confirm it: drawn towards a constant that predicts them as well."""
+        """The same as far as the held-out rows confirm it, and folds where rows are few: being the best of several on
+        few rows says little.
+        """
         complete = self.complete(standing)
+        if self.is_over:
+            return complete
         learned = self._rows(standing.positions)
         some = learned.sample(_CONSTANT_ROWS, np.random.default_rng(0))
-        if self.is_over or not prefers_constant(standing.losses, some, self._held_out):
+        if prefers_constant(standing.losses, some, self._held_out):
+            factor = choose_factor([(standing.fit.process, learned, self._held_out)])
+        else:
+            factor = standing.entry.trainer(self._clock).find_factor(complete, self._source)
+        if factor == 1.0:
             return complete
-        factor = choose_factor([(standing.fit.process, learned, self._held_out)])
         warn_about_weak_signal(factor, self._source.n_rows)
         return restrain(complete, self._source, factor)
 
