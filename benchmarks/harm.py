@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from cells import Cells, scores, time_fit
 
 import certgp
+from cells import Cells, scores, time_fit
 
 Rows = tuple[np.ndarray, np.ndarray]
 MODELS = {

@@ -80,8 +80,9 @@ def split_folds(source: RowSource, rng: np.random.Generator) -> Iterator[tuple[N
 
 
 def choose_factor(trained: Sequence[tuple[GaussianProcess, RowSource, Chunk]]) -> float:
-    """The factor of the noise ratio under which rows that processes have not seen are likeliest; ``CONSTANT`` where no
-    factor is better than a constant by more than a standard error. Of each process its own rows, and those others.
+    """One where rows that processes have not seen are better off with them than with a constant, by more than a
+    standard error; else the factor of the noise ratio under which they are likeliest, ``CONSTANT`` where none is better
+    than that. Of each process its own rows, and those others.
     """
     constant = np.concatenate([_constant_losses(rows.take(slice(None)), out) for _, rows, out in trained])
     best, least = CONSTANT, math.inf
@@ -91,6 +92,8 @@ def choose_factor(trained: Sequence[tuple[GaussianProcess, RowSource, Chunk]]) -
         error = float(gains.std()) / math.sqrt(len(gains))
         if losses.mean() < least and gains.mean() > _STANDARD_ERRORS * error:
             best, least = factor, float(losses.mean())
+            if factor == 1.0:  # a fit that beats a constant stays as it is
+                break
     return best
 
 
