@@ -1,6 +1,6 @@
 """Data on which a model can only lose: every estimator beside a constant predictor.
 
-python benchmarks/harm.py [--traps noise60 few] [--models MercerGP] [--seeds 3] [--out harm.jsonl]
+python benchmarks/harm.py [--traps noise "5 x 2"] [--models MercerGP] [--seeds 3] [--out harm.jsonl]
 
 The constant is the Gaussian with the mean and the standard deviation (n - 1) of the training targets. Scores are mean
 negative log predictive densities of 500 fresh rows, in units of the standard deviation of their targets; the table has
