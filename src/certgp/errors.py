@@ -51,6 +51,18 @@ class FarNumbersWarning(CertgpWarning):
     """A few numbers of a column are so far from all others that they would decide its scale."""
 
 
+class RepeatedRowsWarning(CertgpWarning):
+    """Some rows are verbatim copies of others and count once."""
+
+
+class WeakSignalWarning(CertgpWarning):
+    """Rows not fitted to are predicted little better than by a constant; the model was drawn towards one."""
+
+
+class FarPredictionWarning(CertgpWarning):
+    """Some predictions are far outside the range of the training targets."""
+
+
 class ConvergenceWarning(CertgpWarning):
     """The optimiser stopped before it met its tolerance."""
 

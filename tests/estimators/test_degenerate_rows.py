@@ -10,7 +10,14 @@ import pytest
 from estimator_cases import FIXED, HOLDS_ROWS, UNTIED, assert_mentions, every_estimator, every_low_rank, problem, small
 
 from certgp import ExactGP, FourierGP, SparseGP
-from certgp.errors import CertgpWarning, ConstantDataWarning, FarNumbersWarning, RankWarning
+from certgp.errors import (
+    CertgpWarning,
+    ConstantDataWarning,
+    FarNumbersWarning,
+    RankWarning,
+    RepeatedRowsWarning,
+    WeakSignalWarning,
+)
 
 
 def warnings_of(action):
@@ -89,7 +96,7 @@ def test_equal_rows_give_the_mean_of_the_targets(cls):
     X, y = problem()
     equal = np.ones_like(X)
     model, found = warnings_of(lambda: small(cls).fit(equal, y))
-    assert set(found) == {ConstantDataWarning} | (set() if cls in HOLDS_ROWS else {RankWarning})
+    assert set(found) == {ConstantDataWarning, WeakSignalWarning} | (set() if cls in HOLDS_ROWS else {RankWarning})
     mean, std = model.predict(equal[:3], return_std=True)
     np.testing.assert_allclose(mean, y.mean(), atol=0.02)
     np.testing.assert_allclose(std, y.std(), rtol=0.1)
@@ -98,7 +105,9 @@ def test_equal_rows_give_the_mean_of_the_targets(cls):
 @every_estimator
 def test_repeated_rows_are_no_trouble(cls):
     X, y = problem(40)
-    model = small(cls, rank=30, max_iter=400).fit(np.repeat(X, 5, axis=0), np.repeat(y, 5))
+    fit = small(cls, rank=30, max_iter=400).fit
+    model, found = warnings_of(lambda: fit(np.repeat(X, 5, axis=0), np.repeat(y, 5)))
+    assert RepeatedRowsWarning in found
     assert np.isfinite(model.predict(X, return_std=True)).all()
     assert model.score(X, y) > 0.9
 

@@ -55,6 +55,13 @@ class Summary:
         margin = 0.01 * (self.inputs.largest - self.inputs.least)
         return self.inputs.least - margin, self.inputs.largest + margin
 
+    def target_range(self) -> tuple[float, float] | None:
+        """Ends of the target's range, likewise; None without a target."""
+        if self.target is None:
+            return None
+        least, largest = float(self.target.least[0]), float(self.target.largest[0])
+        return least - 0.01 * (largest - least), largest + 0.01 * (largest - least)
+
 
 def summarise(rows: Rows, distinct_limit: int = DISTINCT_LIMIT) -> Summary:
     """One pass over all rows; numbers that no model can use are refused by argument, row and column.

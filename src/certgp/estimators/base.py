@@ -28,11 +28,13 @@ from certgp.estimators.training_rows import source_of, training_source, validati
 from certgp.estimators.validation import (
     check_engine,
     check_inputs,
+    leave_copies_out,
     load_inputs,
     load_rows,
     new_generator,
     warn_about_constants,
     warn_about_far_numbers,
+    warn_about_far_predictions,
 )
 from certgp.gp import NoiseGain, NoiseModel
 from certgp.gp.student import StudentNoise
@@ -99,6 +101,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         self.target_name_ = self.table_ = None
         rows = load_rows(self, X, y, sample_weight, least_rows=2)
         summary = summarise(rows)
+        rows, summary = leave_copies_out(rows, summary)
         warn_about_constants(summary, self.standardize)
         if self.standardize:
             warn_about_far_numbers(summary)
@@ -122,8 +125,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         if self._model is None:
             return self.fit(X, y, sample_weight)
         rows = load_rows(self, X, y, sample_weight, reset=False)
-        lower, upper = summarise(rows).range()
-        self._model = model = self._model.extended(source_of(self._model, rows), lower, upper, self._engine())
+        found = summarise(rows)
+        source, targets = source_of(self._model, rows), found.target_range()
+        self._model = model = self._model.extended(source, *found.range(), self._engine(), targets)
         self.rank_ = model.process.rank
         return self
 
@@ -155,10 +159,10 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         model, rows = self._fitted(), self._load_inputs(X)
         if return_cov:
             return model.mean_and_covariance(rows, include_noise)
-        if not return_std:
-            return model.latent(rows).moments()[0]
-        mean, variance = (model.observations(rows) if include_noise else model.latent(rows)).moments()
-        return mean, np.sqrt(variance)
+        observed = return_std and include_noise
+        mean, variance = (model.observations(rows) if observed else model.latent(rows)).moments()
+        warn_about_far_predictions(mean, model.targets)
+        return (mean, np.sqrt(variance)) if return_std else mean
 
     def predict_quantiles(self, X: ArrayLike | Rows, quantiles: ArrayLike) -> Array:
         """Quantiles of the predictive distribution of y: (n, number of quantiles)."""

@@ -66,10 +66,11 @@ class Fitting:
                     "without their targets; leave calibrate=False"
                 )
             model, fit = self._calibrate()
+            self.trainer.decide_noise(model.process, self.source)
         else:
             fit, certificate = self._train(self.source)
-            model = self.model(fit.process, certificate)
-        self.trainer.decide_noise(model.process, self.source)
+            process = self.trainer.settle(fit, self.source)
+            model = self.model(process, certificate if process is fit.process else None)
         if self.settings.is_student and not target_is_constant(self.source):
             given = StandardisedRows(self.given, self.settings.standardiser)
             for member in model.process.members:
@@ -94,14 +95,15 @@ class Fitting:
         """A process in the user's units."""
         lower, upper = self.summary.range()
         in_float64, standardiser = self.settings.dtype != "float32", self.settings.standardiser
-        return FittedModel(process, standardiser, lower, upper, in_float64, certificate, self.rows)
+        targets = self.summary.target_range()
+        return FittedModel(process, standardiser, lower, upper, in_float64, certificate, self.rows, targets)
 
     def _train(self, source: RowSource) -> tuple[Fit, Certificate | None]:
         """Train on some rows: at the rank asked for, or at the smallest one whose certificate meets the tolerance."""
         settings = self.settings
         if settings.rank != AUTOMATIC:
             return self.trainer.fit(source, settings.rank), None
-        proven: list[Certificate] = []
+        proven: list[tuple[GaussianProcess, Certificate]] = []
 
         def search(trainer: Trainer) -> Fit:
             fit_at, usable = partial(trainer.fit_at, source), trainer.usable_rank
@@ -110,10 +112,12 @@ class Fitting:
             fit, process, certificate = search_rank(
                 fit_at, usable, self._subject, source, settings.tolerance, settings.max_rank, scout
             )
-            proven.append(certificate)
+            proven.append((process, certificate))
             return replace(fit, process=process)
 
-        return self.trainer.fit_automatically(source, search), proven[0]
+        fit = self.trainer.fit_automatically(source, search)
+        process, certificate = proven[0]
+        return fit, certificate if fit.process is process else None
 
     def _subject(self, process: LowRankProcess) -> Subject:
         return Subject(process, self.settings.standardiser, self.settings.engine, self.new_generator)

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from certgp.data import Rows, RowSource, StandardisedRows, check_finite
+from certgp.data.copies import without_copies
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.validation import check_row_pair, load_rows
 from certgp.models import FittedModel
@@ -26,6 +27,8 @@ def training_source(
     if given is not None:
         rows = load_rows(estimator, *check_row_pair(given), reset=False)
         check_finite(rows)
+        if rows.n_rows > model.process.n_rows:
+            rows = without_copies(rows)  # as ``fit`` did
     if rows is None:
         raise NotCertifiableError(
             "this certificate reads the training rows again, and a model that was loaded, unpickled, copied deeply "

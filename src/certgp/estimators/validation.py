@@ -12,11 +12,20 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from certgp.data import Rows, Summary, as_rows
+from certgp.data import Rows, Summary, as_rows, summarise
+from certgp.data.copies import without_copies
 from certgp.data.rows import is_frame, weigh_rows
 from certgp.data.summary import checked_chunks
 from certgp.engines import Engine, LocalEngine
-from certgp.errors import ConstantDataWarning, ExtrapolationWarning, FarNumbersWarning, InvalidInputError, warn_user
+from certgp.errors import (
+    ConstantDataWarning,
+    ExtrapolationWarning,
+    FarNumbersWarning,
+    FarPredictionWarning,
+    InvalidInputError,
+    RepeatedRowsWarning,
+    warn_user,
+)
 
 _FLOATS = [np.float64, np.float32]
 
@@ -111,6 +120,20 @@ def check_inputs(rows: Rows, lower: NDArray[np.float64], upper: NDArray[np.float
         warn_user(ExtrapolationWarning.of(count, rows.n_rows, names, returns_to_prior))
 
 
+def leave_copies_out(rows: Rows, summary: Summary) -> tuple[Rows, Summary]:
+    """Rows to fit to with their summary, verbatim copies once; says how many there are."""
+    distinct = without_copies(rows)
+    if distinct is rows:
+        return rows, summary
+    warn_user(
+        f"{rows.n_rows - distinct.n_rows} of {rows.n_rows} rows are verbatim copies of others, target included, and "
+        "count once: a copy is no second observation. If they are observations of their own, give the distinct rows "
+        "with their counts as sample_weight",
+        RepeatedRowsWarning,
+    )
+    return distinct, summarise(distinct)
+
+
 def warn_about_constants(summary: Summary, centred: bool) -> None:
     """Say which columns, or that the target, do not vary."""
     same = summary.inputs.least == summary.inputs.largest
@@ -137,6 +160,25 @@ def warn_about_far_numbers(summary: Summary) -> None:
             f"{moments.mean[j]:.3g} +- {moments.scale[j]:.2g}): it is scaled by the others. If they stand for missing "
             "values, fill these in or leave the rows out",
             FarNumbersWarning,
+        )
+
+
+_FAR_PREDICTION = 0.5  # of the range of the training targets, beyond either end
+
+
+def warn_about_far_predictions(mean: NDArray[np.float64], targets: tuple[float, float] | None) -> None:
+    """Say how many predictions (n,) are far from all training targets, and the furthest of them."""
+    if targets is None or targets[0] == targets[1]:
+        return
+    low, high = targets
+    beyond = np.maximum(low - mean, mean - high)
+    far = beyond > _FAR_PREDICTION * (high - low)
+    if far.any():
+        warn_user(
+            f"{int(far.sum())} of {len(mean)} prediction(s) are far outside the training targets, {low:.4g} to "
+            f"{high:.4g} (the furthest is {mean[int(beyond.argmax())]:.4g}): there is no row like these, or the model "
+            "has learned a trend that does not go on",
+            FarPredictionWarning,
         )
 
 

@@ -123,6 +123,11 @@ class ExactProcess(GaussianProcess):
         extended = ExactProcess(self.kernel, rows.X, rows.y, self.noise_variance, rows.weight)
         return extended.with_settings_of(self)
 
+    def with_variances(self, signal_variance: float, noise_variance: float) -> ExactProcess:
+        """The same kernel and rows with other variances."""
+        kernel, rows = self.kernel.with_signal_variance(signal_variance), self.rows
+        return ExactProcess(kernel, rows.X, rows.y, noise_variance, rows.weight).with_settings_of(self)
+
     @cached_property
     def index(self) -> Neighbours:
         """The training rows by nearness."""

@@ -246,6 +246,11 @@ class FullScaleProcess(GaussianProcess):
         """The same rows with other weights (N,) and noise."""
         return FullScaleProcess(self.local.reweighted(weight, noise_variance), self.features).with_settings_of(self)
 
+    def with_variances(self, signal_variance: float, noise_variance: float) -> FullScaleProcess:
+        """The same kernel, features and rows with other variances."""
+        local = self.local.with_variances(signal_variance, noise_variance)
+        return FullScaleProcess(local, self.features).with_settings_of(self)
+
     def updated(self, X: Tensor, y: Tensor, weight: Tensor | None = None) -> FullScaleProcess:
         """Conditioned on further rows, which come last in the order."""
         extended = FullScaleProcess(self.local.updated(X, y, weight), self.features)

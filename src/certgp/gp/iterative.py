@@ -108,6 +108,11 @@ class IterativeProcess(GaussianProcess):
         check_dense(X.shape[0], "Draw at fewer rows.")
         return self.means(X)[:, None] + sample_centred(self.covariance(X), count, generator)
 
+    def with_variances(self, signal_variance: float, noise_variance: float) -> IterativeProcess:
+        """The same kernel and rows with other variances: another solve."""
+        local = self.local.with_variances(signal_variance, noise_variance)
+        return solve_exactly(local, self.tolerance).with_settings_of(self)
+
     def updated(self, X: Tensor, y: Tensor, weight: Tensor | None = None) -> IterativeProcess:
         """Conditioned on further rows: solved again, from the weights so far."""
         local = self.local.updated(X, y, weight)

@@ -205,9 +205,16 @@ class LocalProcess(GaussianProcess):
 
     def reweighted(self, weight: Tensor | None, noise_variance: float) -> LocalProcess:
         """The same rows with other weights (N,) and noise."""
+        return self._with(self._kernel, noise_variance, weight)
+
+    def with_variances(self, signal_variance: float, noise_variance: float) -> LocalProcess:
+        """The same kernel and rows with other variances."""
+        return self._with(self._kernel.with_signal_variance(signal_variance), noise_variance, self.rows.weight)
+
+    def _with(self, kernel: Kernel, noise_variance: float, weight: Tensor | None) -> LocalProcess:
         other = LocalProcess(
             self._transform,
-            self._kernel,
+            kernel,
             self.X,
             self.y,
             noise_variance,

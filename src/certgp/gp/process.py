@@ -215,6 +215,11 @@ class LowRankProcess(GaussianProcess):
         )
         return extended.with_settings_of(self)
 
+    def with_variances(self, signal_variance: float, noise_variance: float) -> LowRankProcess:
+        """The same features and rows with other variances."""
+        other = LowRankProcess(self.model, self.statistics, signal_variance, noise_variance, self.variance_kind)
+        return other.with_settings_of(self)
+
     @torch.no_grad()
     def features(self, X: Tensor) -> Tensor:
         """sf phi(x), (n, r)."""

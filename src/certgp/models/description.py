@@ -30,6 +30,7 @@ def describe_model(model: FittedModel) -> tuple[Tensors, Values]:
     values = {
         "y_mean": standardiser.y_mean,
         "y_scale": standardiser.y_scale,
+        "targets": None if model.targets is None else list(model.targets),
         "process": process,
         "in_float64": model.in_float64,
         "certificate": None if model.certificate is None else model.certificate.to_dict(),
@@ -54,6 +55,7 @@ def build_model(tensors: Tensors, values: Values, network: nn.Module | None = No
         tensors["range.upper"].numpy(),
         values["in_float64"],
         _saved_certificate(values["certificate"], process),
+        targets=None if values.get("targets") is None else (values["targets"][0], values["targets"][1]),
     )
 
 

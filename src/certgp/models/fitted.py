@@ -34,6 +34,7 @@ class FittedModel:
     in_float64: bool = True  # were the statistics folded in float64, so that certificates cover their rounding?
     certificate: Certificate | None = None  # the tightest statement about the training rows so far
     rows: Rows | None = None  # of the fit, in the user's units; neither saved nor copied
+    targets: tuple[float, float] | None = None  # ends of their range, likewise; files of before 0.2 have none
 
     def __post_init__(self) -> None:
         """Tell the processes the range of the training inputs."""
@@ -128,10 +129,18 @@ class FittedModel:
         found = None if transform is None else transform.linear_map
         return None if found is None else found.detach().numpy() / self.standardiser.x_scale[:, None]
 
-    def extended(self, more: RowSource, lower: Array, upper: Array, engine: Engine) -> FittedModel:
+    def extended(
+        self,
+        more: RowSource,
+        lower: Array,
+        upper: Array,
+        engine: Engine,
+        targets: tuple[float, float] | None = None,
+    ) -> FittedModel:
         """Conditioned on further standardised rows; what was proven of those before is void. With Student-t noise each
-        row is weighed by what the model says of it before.
+        row is weighed by what the model says of it before. Their ranges join those known.
         """
+        known = [each for each in (self.targets, targets) if each is not None]
         return replace(
             self,
             process=condition_further(self.process, more, engine),
@@ -139,4 +148,5 @@ class FittedModel:
             upper=np.maximum(self.upper, upper),
             certificate=None,
             rows=None,
+            targets=(min(low for low, _ in known), max(high for _, high in known)) if known else None,
         )

@@ -12,7 +12,7 @@ import numpy as np
 from certgp.data import RowSource
 from certgp.engines import LocalEngine, run_side_by_side, spare_workers
 from certgp.errors import InvalidInputError
-from certgp.gp import LowRankProcess, MixtureProcess
+from certgp.gp import GaussianProcess, LowRankProcess, MixtureProcess
 from certgp.training.history import History, OptimisationResult
 from certgp.training.mini_batch.evidence import JointModel
 from certgp.training.recipes.deep_member import DeepRecipe, Member, MemberFit
@@ -33,6 +33,7 @@ class DeepTrainer(Trainer):
 
     calibrates: ClassVar[bool] = True
     learns_noise: ClassVar[bool] = True
+    folds_in_doubt: ClassVar[int] = 1  # a network costs as much on few rows as on many
 
     def __init__(self, recipe: DeepRecipe, settings: Settings) -> None:
         super().__init__(settings)
@@ -70,6 +71,11 @@ class DeepTrainer(Trainer):
             return _mix(self._done)
         return None if self._unfinished is None else self._unfinished()
 
+    def count_learned(self, process: GaussianProcess, n_rows: int) -> int:
+        """The kernel's alone where rows held back have chosen the epoch and the noise, else the network's too."""
+        held_back = self.recipe.held_out(n_rows) > 0
+        return self.recipe.embedding + 2 if held_back else super().count_learned(process, n_rows)
+
     def _member_fits(self, source: RowSource) -> list[MemberFit]:
         if self.recipe.network is not None:
             check_network(self.recipe.network, source.n_columns, self.recipe.embedding)
@@ -84,6 +90,7 @@ class DeepTrainer(Trainer):
 
     def _fit_in_turn(self, members: Sequence[MemberFit], rank: int) -> list[Member]:
         """One after the other. A callback that stops the fit keeps the members that are done, or the first one."""
+        self._done = ()
         for each in members:
             member = each(rank)
             if member.outcome.stopped and self._done:

@@ -92,6 +92,11 @@ class DeepRecipe:
         """Is the network trained by the paper's recipe?"""
         return self.training == "paper"
 
+    def held_out(self, n_rows: int) -> int:
+        """How many of so many rows choose the epoch and the noise; none where there are few."""
+        count = round(self.validation_fraction * n_rows)
+        return 0 if count < _FEWEST_HELD_OUT or self.as_in_paper else count
+
     def widths(self, n_columns: int) -> list[int]:
         """Layer widths of the default network."""
         if isinstance(self.hidden, (str, bytes)) or not isinstance(self.hidden, Sequence):
@@ -206,9 +211,7 @@ class MemberFit:
     def split(self) -> tuple[Positions, Positions]:
         """Rows to learn from and rows to choose the epoch and the noise on; none of the latter where there are few."""
         n = self.source.n_rows
-        count = round(self.recipe.validation_fraction * n)
-        if count < _FEWEST_HELD_OUT or self.recipe.as_in_paper:
-            count = 0
+        count = self.recipe.held_out(n)
         order = self._generators()[0].permutation(n)
         return np.sort(order[count:]), np.sort(order[:count])
 

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import ClassVar
 
+import torch
+
 from certgp.checks import check_rank
-from certgp.data import RowSource, target_is_constant
+from certgp.data import ChunkSource, RowSource, target_is_constant
 from certgp.data.summary import DISTINCT_LIMIT
-from certgp.errors import InvalidInputError, RankWarning, warn_user
+from certgp.errors import CertgpWarning, InvalidInputError, RankWarning, WeakSignalWarning, warn_user
 from certgp.gp import GaussianProcess, LowRankProcess
 from certgp.training.full_batch.trials import Trial
 from certgp.training.history import OptimisationResult
 from certgp.training.noise import add_noise_model
 from certgp.training.recipes.settings import Settings
+from certgp.training.restraint import (
+    CONSTANT,
+    FEWEST_ROWS,
+    FOLDS,
+    choose_factor,
+    count_learned,
+    is_doubtful,
+    restrain,
+    split_folds,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +57,7 @@ class Trainer(ABC):
 
     calibrates: ClassVar[bool] = False  # does training itself hold rows back to scale the noise?
     learns_noise: ClassVar[bool] = False  # does it decide on noise(x) itself?
+    folds_in_doubt: ClassVar[int] = FOLDS  # that are trained again where rows are few
     group: int = 1  # features come in groups of this size
 
     def __init__(self, settings: Settings) -> None:
@@ -54,6 +70,45 @@ class Trainer(ABC):
     def process_so_far(self) -> GaussianProcess | None:
         """During a fit: the process that it would end with if it stopped now."""
         return None
+
+    def count_learned(self, process: GaussianProcess, n_rows: int) -> int:
+        """Numbers learned from so many rows that may have fitted their noise."""
+        return count_learned(process)
+
+    def settle(self, fit: Fit, source: RowSource) -> GaussianProcess:
+        """The process of a fit to these rows as far as rows left out confirm it, with the noise that they want."""
+        factor = 1.0 if fit.outcome.stopped or fit.interrupted else self.find_factor(fit.process, source)
+        if factor == 1.0:
+            self.decide_noise(fit.process, source)
+            return fit.process
+        warn_about_weak_signal(factor, source.n_rows)
+        return restrain(fit.process, source, factor)
+
+    def find_factor(self, process: GaussianProcess, source: RowSource) -> float:
+        """By how much to raise the noise ratio: one where there is no doubt or nothing was learned."""
+        settings = self.settings
+        if not settings.optimize or settings.is_student or target_is_constant(source):
+            return 1.0
+        if source.n_rows < FEWEST_ROWS:
+            return CONSTANT
+        learned = self.count_learned(process, source.n_rows)
+        if not is_doubtful(process, source, learned, settings.new_generator()):
+            return 1.0
+        trained = []
+        for positions, out in islice(split_folds(source, settings.new_generator()), self.folds_in_doubt):
+            rows = ChunkSource(source.take(positions))
+            if not target_is_constant(rows):
+                trained.append((self._train_quietly(rows, process.rank), rows, source.take(out).to(torch.float64)))
+        return choose_factor(trained) if trained else CONSTANT
+
+    def _train_quietly(self, rows: RowSource, rank: int) -> GaussianProcess:
+        """The same training on some of the rows, from its beginning."""
+        again = copy(self)
+        again.settings = replace(self.settings, callbacks=None, verbose=0, checkpoint=None)
+        usable = max(self.group, min(rank, rows.n_rows) // self.group * self.group)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CertgpWarning)
+            return again.fit(rows, usable).process
 
     def decide_noise(self, process: GaussianProcess, source: RowSource) -> None:
         """Give the process of a fit to these rows noise(x), where rows predicted without their own targets want it;
@@ -92,3 +147,16 @@ class Trainer(ABC):
                 f"rank={wanted} is more than the {distinct} distinct row(s) of X; rank {usable} is used", RankWarning
             )
         return usable
+
+
+def warn_about_weak_signal(factor: float, n_rows: int) -> None:
+    """Say that rows left out did not confirm a fit, and what became of it."""
+    if n_rows < FEWEST_ROWS:
+        found = f"{n_rows} rows are too few to learn from more than the mean and the scatter of y"
+    elif factor == CONSTANT:
+        found = "rows left out of the training are not predicted better than by the mean and the scatter of y"
+    else:
+        found = "rows left out of the training are predicted worse than the fit promises"
+    became = "every prediction is these" if factor == CONSTANT else f"its ratio of noise to signal is {factor:g} times"
+    what = "the model says no more: " if factor == CONSTANT else "the model is less sure than the likelihood alone: "
+    warn_user(f"{found}; {what}{became}. More rows or fewer columns may help", WeakSignalWarning)

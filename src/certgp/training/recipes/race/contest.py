@@ -30,12 +30,14 @@ from certgp.training.recipes.race.standing import (
 )
 from certgp.training.recipes.race.terms import Terms
 from certgp.training.recipes.settings import Settings
-from certgp.training.recipes.trainer import Fit, Trainer
+from certgp.training.recipes.trainer import Fit, Trainer, warn_about_weak_signal
+from certgp.training.restraint import choose_factor, prefers_constant, restrain
 
 _PROBES, _FINAL = 0.3, 0.7  # shares of the seconds left that a round of probes and a final may use, with max_seconds
 _CHEAP = 0.5  # of the cost of the method in front: so cheap a final is worth a try before
 _NEAR = 0.05  # nats per row: a method expected to end further behind has no final
 _FEWEST_PROBE_ROWS = 50
+_CONSTANT_ROWS = 10_000  # that tell the scatter of y
 _SHORT_SECONDS = 5.0  # a fit that is not worth a probe
 
 
@@ -135,6 +137,24 @@ class Contest:
         """A method's process, conditioned on the rows that it has not seen."""
         rest = np.setdiff1d(np.arange(self._source.n_rows), standing.positions)
         return condition_further(standing.fit.process, self._rows(rest), self._engine)
+
+    def settle(self, standing: Standing) -> GaussianProcess:
+        """The same as far as the held-out rows confirm it, and folds where rows are few: being the best of several on
+        few rows says little.
+        """
+        complete = self.complete(standing)
+        if self.is_over:
+            return complete
+        learned = self._rows(standing.positions)
+        some = learned.sample(_CONSTANT_ROWS, np.random.default_rng(0))
+        if prefers_constant(standing.losses, some, self._held_out):
+            factor = choose_factor([(standing.fit.process, learned, self._held_out)])
+        else:
+            factor = standing.entry.trainer(self._clock).find_factor(complete, self._source)
+        if factor == 1.0:
+            return complete
+        warn_about_weak_signal(factor, self._source.n_rows)
+        return restrain(complete, self._source, factor)
 
     def _is_seeded(self, entry: Entry) -> bool:
         """Does it go to the finals without a probe? Where there is one final only, just methods that cost next to

@@ -63,6 +63,10 @@ class Race(Trainer):
                 return self._finish_interrupted(contest)
             return self._finish(contest, _rivals(contest))
 
+    def settle(self, fit: Fit, source: RowSource) -> GaussianProcess:
+        """As it is: held-out rows, or the only method, have settled it."""
+        return fit.process
+
     def usable_rank(self, rank: object) -> int:
         """The rank asked for; each method looks at the rows for itself."""
         return check_rank(rank)
@@ -106,7 +110,7 @@ class Race(Trainer):
     def _train_only(self, entry: Entry, clock: Clock, train: Callable[[Trainer], Fit], source: RowSource) -> Fit:
         trainer = self._only = entry.trainer(clock)
         fit = train(trainer)
-        trainer.decide_noise(fit.process, source)
+        fit = replace(fit, process=trainer.settle(fit, source))
         choice = f"{entry.name}: there was nothing to choose from or too few rows to compare"
         return replace(fit, trials=(), method=entry.name, choice=self._say(choice))
 
@@ -141,7 +145,7 @@ class Race(Trainer):
                 return Fit(found.complete(contest), outcome, trials, found.name, choice, outcome.stopped)
         else:
             choice = self._say(explain(contest, rivals, winner, self._terms, self._log_unit))
-        return Fit(contest.complete(winner), outcome, trials, winner.name, choice, outcome.stopped)
+        return Fit(contest.settle(winner), outcome, trials, winner.name, choice, outcome.stopped)
 
     def _say(self, choice: str) -> str:
         if self.settings.verbose:

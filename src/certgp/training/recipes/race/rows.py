@@ -4,10 +4,13 @@ where inputs repeat, those of new rows do so too, and some held-out rows have le
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from certgp.data import RowSource
+from certgp.data.copies import row_keys
 
 Positions = NDArray[np.int64]
 _MOST_HELD_OUT, _SHARE = 3_000, 5  # a fifth of the rows, at most
@@ -21,7 +24,7 @@ def split_rows(source: RowSource, rng: np.random.Generator) -> tuple[Positions, 
     between new rows that are like the given ones (q) and rows that are new in every respect (0). Of the others, rows
     with the same inputs are all on one side.
     """
-    _, group, sizes = np.unique(_row_keys(source), return_inverse=True, return_counts=True)
+    _, group, sizes = np.unique(row_keys(_inputs(source), source.n_columns), return_inverse=True, return_counts=True)
     order = np.argsort(rng.permutation(len(sizes))[group], kind="stable")  # groups in random order
     wanted = max(1, min(_MOST_HELD_OUT, source.n_rows // _SHARE))
     repeated = 0.5 * float(sizes[sizes > 1].sum()) / source.n_rows
@@ -45,14 +48,6 @@ def _pick_copies(group: Positions, rows: Positions, count: int, rng: np.random.G
     return found
 
 
-def _row_keys(source: RowSource) -> NDArray[np.uint64]:
-    """One number (N,) per row, the same for the same inputs: a multilinear hash of their bits modulo 2^64."""
-    factors = np.random.default_rng(0).integers(1, 2**63, source.n_columns, dtype=np.uint64) * np.uint64(2) + np.uint64(
-        1
-    )
-    keys = []
+def _inputs(source: RowSource) -> Iterator[NDArray[np.float64]]:
     for chunk in source.chunks(_READ_ROWS):
-        bits = (chunk.X.double().numpy() + 0.0).view(np.uint64)  # -0.0 equals 0.0
-        mixed = bits ^ (bits >> np.uint64(29))  # numbers with few digits have zeros at their end
-        keys.append((mixed * factors).sum(1, dtype=np.uint64))
-    return np.concatenate(keys)
+        yield chunk.X.double().numpy()

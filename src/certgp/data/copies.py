@@ -1,0 +1,69 @@
+"""Rows that repeat another one, number by number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certgp.data.rows import PickedRows, Rows
+
+Keys = NDArray[np.uint64]
+_READ_ROWS = 65_536
+_MOST_ROWS = 4_000_000  # of which keys are kept in memory (64 MiB); among more, nobody looks for copies
+# Times more often than rows with other inputs must rows with the same inputs share their target: numbers that were
+# rounded coincide too, and of those with fewer than thirty values or so nobody can tell (docs/decisions/0041)
+_OFTEN = 30.0
+_FEW = 0.1  # as a share of the rows: so few copies do no harm, and rows to come repeat some of these as well
+
+
+def row_keys(blocks: Iterable[NDArray[np.floating]], n_columns: int) -> Keys:
+    """One number (N,) per row of all blocks (n, D), the same for the same numbers: a multilinear hash of their bits
+    modulo 2^64.
+    """
+    draws = np.random.default_rng(0).integers(1, 2**63, n_columns, dtype=np.uint64)
+    factors = draws * np.uint64(2) + np.uint64(1)
+    keys = []
+    for block in blocks:
+        bits = (np.ascontiguousarray(block, dtype=np.float64) + 0.0).view(np.uint64)  # -0.0 equals 0.0
+        mixed = bits ^ (bits >> np.uint64(29))  # numbers with few digits have zeros at their end
+        keys.append((mixed * factors).sum(1, dtype=np.uint64))
+    return np.concatenate(keys)
+
+
+def without_copies(rows: Rows) -> Rows:
+    """The rows, each verbatim repeated one (inputs and target) once, where the target is continuous: nobody observes
+    the same number twice, so that a copy is no second observation and says nothing of the noise.
+
+    Rows with the same inputs and other targets stay, and so do all rows where targets of different inputs coincide so
+    often that equal rows may be draws of their own, where they have weights, where copies are fewer than a tenth of
+    the rows, and where one row would be left.
+    """
+    if rows.n_rows > _MOST_ROWS or rows.weights(slice(None)) is not None:
+        return rows
+    inputs, whole, y = _read(rows)
+    first = np.sort(np.unique(whole, return_index=True)[1])
+    if rows.n_rows - len(first) < _FEW * rows.n_rows or len(first) in (1, rows.n_rows):
+        return rows
+    pairs = _count_pairs(inputs)
+    same_target = _count_pairs(whole) / pairs
+    by_chance = _count_pairs(y[first]) / (0.5 * len(first) * (len(first) - 1))
+    return PickedRows(rows, first) if same_target > _OFTEN * by_chance else rows
+
+
+def _read(rows: Rows) -> tuple[Keys, Keys, NDArray[np.float64]]:
+    """Keys (N,) of the inputs and of inputs and target, and the target (N,)."""
+    inputs, whole, targets = [], [], []
+    for X, y in rows.chunks(_READ_ROWS):
+        assert y is not None
+        inputs.append(row_keys([X], rows.n_columns))
+        whole.append(row_keys([np.column_stack([X, y])], rows.n_columns + 1))
+        targets.append(y)
+    return np.concatenate(inputs), np.concatenate(whole), np.concatenate(targets, dtype=np.float64)
+
+
+def _count_pairs(values: NDArray[np.generic]) -> float:
+    """Of equal values."""
+    counts = np.unique(values, return_counts=True)[1].astype(np.float64)
+    return float((0.5 * counts * (counts - 1.0)).sum())
