@@ -8,11 +8,11 @@ from certgp.report.axes import ends
 from certgp.report.charts import figure
 from certgp.report.facts import Effect
 from certgp.report.markup import Markup, tag
-from certgp.report.svg import Chart
+from certgp.report.svg import Chart, shortened
 
 _MOST_BARS = 20
 _ROW = 26.0  # height of a bar with its name
-_NAME = 130.0  # width of the names
+_NAME = 140.0  # width of the names
 
 
 def relevance(effects: Sequence[Effect], target: str) -> Markup:
@@ -28,8 +28,9 @@ def relevance(effects: Sequence[Effect], target: str) -> Markup:
         chart.box((0.0, max(each.relevance, 0.0)), (k + 0.22, k + 0.78), "bar")
         middle = chart.y(k + 0.5)
         chart.add(tag("line", x1=chart.x(low), x2=chart.x(high), y1=middle, y2=middle, class_="whisker"))
-        name = each.name if len(each.name) <= 18 else f"{each.name[:17]}…"
-        chart.add(tag("text", name, x=_NAME - 8.0, y=middle + 4.0, class_="tick", text_anchor="end"))
+        chart.add(
+            tag("text", shortened(each.name, _NAME), x=_NAME - 8.0, y=middle + 4.0, class_="tick", text_anchor="end")
+        )
     drawing = chart.draw("Which inputs matter", "Bars of relevance, the most relevant input first", y_ticks=False)
     rows = [[each.name, f"{each.relevance:.3g}", f"{2.0 * each.relevance_error:.2g}"] for each in effects]
     reading = (

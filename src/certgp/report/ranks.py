@@ -41,7 +41,7 @@ def rank_section(facts: Facts) -> Markup:
         tag("p", intro),
         _chooser(choices, facts),
         tag("div", *drawings, class_="figures"),
-        table(["rank", "proven distance", "held-out NLPD", "model", "1,000 predictions"], _overview(choices, facts)),
+        table(["rank", "proven distance", "NLPD", "size", "time"], _overview(choices, facts)),
         tag("p", _NOTE, class_="muted"),
         tag("script", Markup(data.replace("<", "\\u003c")), type="application/json", id="rank-data"),
         id="rank",
@@ -49,8 +49,9 @@ def rank_section(facts: Facts) -> Markup:
 
 
 _NOTE = (
-    "Scores of ranks count constant, Gaussian noise. Times were measured at this model's rank and follow the number of "
-    "multiplications at others."
+    "Distances are in percent of a predictive standard deviation, sizes those of the model, times those of 1,000 "
+    "predictions. Scores of ranks count constant, Gaussian noise. Times were measured at this model's rank and "
+    "follow the number of multiplications at others."
 )
 _Charts = dict[str, tuple[Chart, Callable[[RankChoice], "float | None"], str, float]]
 
@@ -140,7 +141,11 @@ def _overview(choices: Sequence[RankChoice], facts: Facts) -> list[list[str]]:
     wanted = np.geomspace(choices[0].rank, choices[-1].rank, _ROWS)
     ranks = np.array([choice.rank for choice in choices])
     picked = sorted({int(np.abs(np.log(ranks / rank)).argmin()) for rank in wanted})
-    return [list(_words(choices[i], facts).values()) for i in picked]
+    return [list((_words(choices[i], facts) | {"bound": _short_bound(choices[i])}).values()) for i in picked]
+
+
+def _short_bound(choice: RankChoice) -> str:
+    return "none" if choice.shift is None else "useless" if choice.shift > 1.0 else percent(choice.shift)
 
 
 def _column(choices: Sequence[RankChoice], value: Callable[[RankChoice], float | None], unit: float) -> list[list[str]]:

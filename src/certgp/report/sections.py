@@ -31,7 +31,7 @@ def tiles(facts: Facts) -> Markup:
         (f"RMSE, in {facts.target}", f"{model.rmse:.3g}", rmse, ""),
         ("NLPD", f"{model.nlpd:.3f}", nlpd, ""),
         ("held-out rows in their 95 % interval", f"{100 * share:.1f} %", f"of {facts.card.n_rows:,} rows", ""),
-        ("approximation", *_distance(facts)),
+        ("approximation error", *_distance(facts)),
     ]
     cells = [
         tag("div", tag("dt", name), tag("dd", tag("span", value, class_=tone or None), tag("small", note)))
@@ -75,7 +75,7 @@ def fitted(facts: Facts) -> Markup:
 def scores(facts: Facts) -> Markup:
     """The scores beside simple models."""
     card = facts.card
-    header = ["on held-out rows", "RMSE", "NLPD", *(f"in {100 * level:.0f} % interval" for level in LEVELS)]
+    header = ["held-out rows", "RMSE", "NLPD", *(f"in {100 * level:.0f} %" for level in LEVELS)]
     rows = [
         [
             each.name,
@@ -88,7 +88,8 @@ def scores(facts: Facts) -> Markup:
     whole = Markup(charts.table(header, rows).replace("<tbody><tr>", '<tbody><tr class="this">', 1))
     notes = [
         "RMSE is the error of a typical prediction. NLPD judges predictions and their uncertainty together: lower is "
-        "better, and only differences count. An honest 80 % interval holds 80 % of the rows."
+        "better, and only differences count. The other columns are the shares of rows in their intervals: an honest "
+        "80 % interval holds 80 % of the rows."
     ]
     if card.baselines:
         notes.append(

@@ -8,7 +8,14 @@ from certgp.report.axes import Axis, tick_label
 from certgp.report.markup import Markup, tag
 
 WIDTH, HEIGHT = 400.0, 270.0
+_LETTER = 9.0  # width of a letter at most, on a phone
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 12.0, 10.0, 42.0
+
+
+def shortened(text: str, width: float) -> str:
+    """Words that fit into a width, also in the larger letters of a phone."""
+    most = int(width / _LETTER)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 class Chart:
@@ -25,8 +32,8 @@ class Chart:
         left: float = _LEFT,
     ) -> None:
         self.height = height
-        self.x = Axis(*x, left, WIDTH - _RIGHT, labels[0], log[0])
-        self.y = Axis(*y, height - _BOTTOM, _TOP, labels[1], log[1])
+        self.x = Axis(*x, left, WIDTH - _RIGHT, shortened(labels[0], WIDTH - _RIGHT - left), log[0])
+        self.y = Axis(*y, height - _BOTTOM, _TOP, shortened(labels[1], height - _BOTTOM - _TOP), log[1])
         self._shapes: list[Markup] = []
 
     def add(self, shape: Markup) -> None:
