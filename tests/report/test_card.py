@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from certgp.estimators.simple_models import predict_simple_models
 from certgp.data import ArrayRows
+from certgp.estimators.simple_models import predict_simple_models
 from certgp.report import Card, Predicted
 
 RNG = np.random.default_rng(0)

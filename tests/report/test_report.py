@@ -9,14 +9,14 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from conftest import wavy_rows
 
 import certgp
 from certgp import ExactGP
+from certgp.data import as_rows
 from certgp.errors import ConvergenceWarning, InvalidInputError
 from certgp.estimators.reporting import gather_facts
-from certgp.data import as_rows
 from certgp.report.markup import Markup, tag
+from conftest import wavy_rows
 
 VOID = {"meta", "input", "br", "link", "hr"}
 

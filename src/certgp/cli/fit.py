@@ -172,7 +172,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         ("saved", str(arguments.out)),
     ]
     facts = _facts(arguments, model, seconds, n_rows)
-    console.result(fields, f"{aligned([*facts, *told, *steps])}\n\n{card_text(card)}")
+    console.result(fields, "\n\n".join([aligned(facts), card_text(card), aligned([*told, *steps])]))
 
 
 def _check_race_options(arguments: argparse.Namespace) -> None:
