@@ -38,7 +38,10 @@ CONTRAST = """
   return worst;
 })()
 """
-SHOWN = "Object.fromEntries(['rank','bound','score','memory','time'].map(k => [k, document.getElementById('rank-' + k).textContent]))"
+SHOWN = """
+Object.fromEntries(["rank", "bound", "score", "memory", "time"].map(
+  (key) => [key, document.getElementById("rank-" + key).textContent]))
+"""
 
 
 @pytest.fixture(scope="module")

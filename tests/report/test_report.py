@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from report_cases import wavy_rows
 
 import certgp
 from certgp import ExactGP
@@ -16,7 +17,6 @@ from certgp.data import as_rows
 from certgp.errors import ConvergenceWarning, InvalidInputError
 from certgp.estimators.reporting import gather_facts
 from certgp.report.markup import Markup, tag
-from conftest import wavy_rows
 
 VOID = {"meta", "input", "br", "link", "hr"}
 

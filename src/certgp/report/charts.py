@@ -102,7 +102,7 @@ def standard_residuals(model: Predicted) -> Markup:
     xs = np.linspace(-4.0, 4.0, 81)
     normal = np.exp(-0.5 * xs**2) / np.sqrt(2.0 * np.pi)
     top = max(float(share.max()), 0.42) * 1.06
-    chart = Chart((-4.0, 4.0), (0.0, top), ("error in predicted standard deviations", "density"))
+    chart = Chart((-4.0, 4.0), (0.0, top), ("error / predicted standard deviation", "density"))
     for k in np.flatnonzero(counts):
         chart.box((edges[k], edges[k + 1]), (0.0, float(share[k])), "bar")
     chart.line(zip(xs, normal, strict=True), "ideal")
@@ -151,13 +151,14 @@ def coverage_by_prediction(model: Predicted, target: str) -> Markup:
     groups = _groups(model, 5)
     at = np.arange(1, len(groups) + 1, dtype=np.float64)
     shown = {level: np.array([100 * model.inside(level)[g].mean() for g in groups]) for level in (0.8, 0.95)}
-    low = min(60.0, *(float(share.min()) - 5.0 for share in shown.values()))
+    few = min(len(g) for g in groups)
+    low = min(60.0, *(float(share.min()) - 100 * coverage_error(level, few) for level, share in shown.items()))
     chart = Chart(
-        (0.5, len(groups) + 0.5), (max(low, 0.0), 101.0), (f"group of rows, by predicted {target}", "rows inside, %")
+        (0.5, len(groups) + 0.5), (max(low, 0.0), 101.0), ("fifth of the rows, by prediction", "rows inside, %")
     )
     for k, (level, share) in enumerate(shown.items()):
         chart.line([(chart.x.low, 100 * level), (chart.x.high, 100 * level)], "ideal")
-        for x, value, g in zip(at, share, groups, strict=True):
+        for x, value, g in zip(at + (0.16 * k - 0.08), share, groups, strict=True):
             room = 100 * coverage_error(level, len(g))
             chart.whisker(x, max(value - room, chart.y.low), min(value + room, 100.0), f"whisker c{k}")
             chart.dot(x, float(value), f"dot c{k}")
