@@ -117,5 +117,5 @@ def test_the_rank_that_is_needed_is_read_off_or_drawn_on():
 
 
 def test_numbers_as_people_write_them():
-    assert [percent(share) for share in (0.5, 0.0042, 1e-6)] == ["50 %", "0.42 %", "less than 0.01 %"]
+    assert [percent(share) for share in (0.5, 0.0042, 1e-6)] == ["50 %", "0.42 %", "0.01 %"]
     assert tolerance_for(SCALES) == 0.2

@@ -81,7 +81,6 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     console.status("starting")
     from certgp.data.tables import check_writable, open_table
     from certgp.estimators import load
-    from certgp.estimators.held_out import explain_certificate
 
     files = open_table(arguments.data) if arguments.data else None
     if arguments.out is not None:
@@ -97,7 +96,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     certificate = _certificate(model, X, train, arguments, console)
     fields: dict[str, object] = {"command": "certify", "model": str(arguments.model)}
     fields |= certificate.to_dict() | {"seconds": time.perf_counter() - started}
-    explained = explain_certificate(model, certificate, X)
+    explained = model.explain(certificate, X)
     fields |= {"verdict": explained.verdict, "meaning": list(explained.meaning), "limits": list(explained.limits)}
     saved = "" if arguments.out is None else f"\n\nbounds of every row: {arguments.out}"
     if arguments.out is not None and X is not None:

@@ -126,13 +126,11 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Check, read, fit, score, save, print: in this order, so that a mistake shows before the long part."""
+    """Check, read, fit, save, score, print: in this order, so that a mistake shows before the long part."""
     check_model_options(arguments.method, arguments.kernel, arguments.rank)
     _check_race_options(arguments)
     _check_rows_may_be_saved(arguments)
     console.status("starting")
-    from certgp.estimators.held_out import explain_certificate
-
     _check_model_path(arguments.out)
     data = TrainingData.open(arguments)
     refuse_overwriting(arguments.out, list(data.files.files))
@@ -151,10 +149,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     started = time.perf_counter()
     rows.fit(model)
     seconds = time.perf_counter() - started
-    console.status("scoring")
-    card = None if rows.test is None else make_card(model, rows, arguments.seed)
     certificate, obstacle = _certificate(model)
     _save(model, arguments.out, console)
+    console.status("scoring")
+    card = None if rows.test is None else make_card(model, rows, arguments.seed)
     n_rows = model.n_rows_  # those of weight zero are not among them
     fields = _fields(arguments, model, seconds, n_rows) | {"columns": list(data.inputs), "target": data.target}
     fields["certificate"] = None if certificate is None else certificate.to_dict()
@@ -163,7 +161,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     told = []
     if certificate is not None:
         coverage = None if card is None else card.model.coverage(0.95)
-        explained = explain_certificate(model, certificate, coverage=coverage)
+        explained = model.explain(certificate, coverage=coverage)
         told = [("certified", " ".join(explained.meaning)), ("not said", " ".join(explained.limits))]
         fields["meaning"] = list(explained.meaning)
     steps = [

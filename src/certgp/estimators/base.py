@@ -24,6 +24,7 @@ from certgp.data import Rows, StandardisedRows, Standardiser, Summary, check_fin
 from certgp.data.rows import read_target
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.fitting import Fitting, make_settings, run_rounds
+from certgp.estimators.held_out import explain_certificate
 from certgp.estimators.reporting import report
 from certgp.estimators.training_rows import source_of, training_source, validation_rows
 from certgp.estimators.validation import (
@@ -199,8 +200,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
         With ``sample_weight`` (n,) the weighted mean over rows, as in ``score``; each has the noise of weight one.
         """
-        model = self._fitted()
-        rows = load_rows(self, X, y, sample_weight, reset=False)
+        model, rows = self._fitted(), load_rows(self, X, y, sample_weight, reset=False)
         check_finite(rows)
         densities = model.observations(rows).log_density(read_target(rows))
         return -float(np.average(densities, weights=rows.weights(slice(None))))
@@ -297,6 +297,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         save(self, model, Path(path))
 
     report = report
+    explain = explain_certificate
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot work, before the data are looked at: making a trainer checks them."""

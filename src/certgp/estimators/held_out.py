@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from certgp.data import Rows
 from certgp.data.rows import read_target
@@ -55,22 +56,33 @@ def find_rank_curve(model: GPRegressor, rows: Rows | None = None) -> RankCurve |
 
 
 def explain_certificate(
-    model: GPRegressor, certificate: Certificate, X: Rows | None = None, coverage: float | None = None, rows: str = ""
+    self: GPRegressor,
+    certificate: Certificate,
+    X: ArrayLike | Rows | None = None,
+    *,
+    coverage: float | None = None,
+    rows: str = "these {} rows",
 ) -> Explanation:
-    """A certificate of this model in words. X are its rows, where it speaks of single predictions; ``coverage`` is the
-    share of held-out rows in their 95 % interval, where that was measured; ``rows`` is what to call X, "these {} rows"
-    unless told.
+    """A certificate of this model in words, in the units of y and of the noise; ``print(gp.explain(c).text())``.
+
+    Parameters
+    ----------
+    certificate : of this model, from ``certify``
+    X : its rows, where it speaks of single predictions
+    coverage : share of held-out rows in their 95 % interval, where that was measured, to be told beside it
+    rows : what to call X
     """
     latent = None
     if X is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExtrapolationWarning)
-            latent = np.square(model.predict(X, return_std=True, include_noise=False)[1])
-    yardstick = yardstick_of(model, latent, coverage)
-    return explain(certificate, replace(yardstick, rows=rows) if rows else yardstick)
+            latent = np.square(self.predict(X, return_std=True, include_noise=False)[1])
+    return explain(certificate, replace(yardstick_of(self, latent, coverage), rows=rows))
 
 
-def yardstick_of(model: GPRegressor, latent: np.ndarray | None = None, coverage: float | None = None) -> Yardstick:
+def yardstick_of(
+    model: GPRegressor, latent: NDArray[np.float64] | None = None, coverage: float | None = None
+) -> Yardstick:
     """The scales of a model, in the units of y."""
     noise = float(np.sqrt(model.noise_variance_ * model.noise_scale_))
     prior = float(np.sqrt(float(model.kernel_.signal_variance)))

@@ -72,7 +72,7 @@ def _short(value: object) -> str:
 
 def find_advice(model: GPRegressor, card: Card, explained: Explanation | None, seen: bool) -> tuple[Advice, ...]:
     """What a careful reader would object to, and the remedy; the gravest first."""
-    return (*_of_rows(card, seen), *_of_accuracy(card), *_of_intervals(card), *_of_fit(model, explained))
+    return (*_of_rows(card, seen), *_of_accuracy(card), *_of_intervals(model, card), *_of_fit(model, explained))
 
 
 def _of_rows(card: Card, seen: bool) -> Iterator[Advice]:
@@ -100,12 +100,14 @@ def _of_accuracy(card: Card) -> Iterator[Advice]:
         )
 
 
-def _of_intervals(card: Card) -> Iterator[Advice]:
+def _of_intervals(model: GPRegressor, card: Card) -> Iterator[Advice]:
     wrong = [text for level in LEVELS if (text := calibration(card.model, level))]
     if wrong:
         yield Advice(
             f"Intervals: {'; '.join(wrong)}.",
-            "Noise that depends on the input often helps (noise='input', --noise input); more rows always do.",
+            "More rows help, or another method (AutoGP, --method auto)."
+            if model.noise_model_ is not None
+            else "Noise that depends on the input often helps (noise='input', --noise input); more rows always do.",
         )
     far = float(np.mean(np.abs(card.model.z) > _FAR))
     if far > _MANY_FAR and far * card.n_rows >= 2.0:

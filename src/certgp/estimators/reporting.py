@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from certgp.data import PickedRows, Rows, as_rows
 from certgp.data.rows import read_target
 from certgp.errors import ExtrapolationWarning, InvalidInputError, NotCertifiableError
 from certgp.estimators.effects import find_effects
-from certgp.estimators.held_out import explain_certificate, find_rank_curve, make_card, yardstick_of
+from certgp.estimators.held_out import find_rank_curve, make_card, yardstick_of
 from certgp.estimators.report_words import find_advice, settings_of, summarise_fit
 from certgp.estimators.validation import check_row_pair, load_rows
 from certgp.guarantees import Explanation, RankCurve
@@ -95,7 +96,7 @@ def _explain(model: GPRegressor, held_out: Rows, train: Rows | None, card: Card)
     coverage = card.model.coverage(0.95)
     try:
         if train is None or train.n_rows > _MOST_READ:
-            return explain_certificate(model, model.certify(), None, coverage), ""
+            return model.explain(model.certify(), coverage=coverage), ""
         picked = np.sort(np.random.default_rng(0).permutation(held_out.n_rows)[:_CERTIFIED_ROWS])
         some = PickedRows(held_out, picked)
         if model.needs_training_data:
@@ -108,7 +109,12 @@ def _explain(model: GPRegressor, held_out: Rows, train: Rows | None, card: Card)
                 tol=tolerance_for(yardstick_of(model)),
                 exact_solve=(lambda cost: True) if train.n_rows <= _MOST_SOLVED else False,
             )
-        return explain_certificate(model, certificate, some, coverage, "{} held-out rows"), ""
+        told = model.explain(certificate, some, coverage=coverage, rows="{} held-out rows")
+        if told.verdict == "useless":  # of single rows; the law of all training rows may still be known well
+            law = model.explain(certificate.without_rows(), coverage=coverage)
+            unknown = f"Bounds on single predictions prove nothing here. {told.remedy}"
+            told = told if law.verdict == "useless" else replace(law, limits=(*law.limits, unknown))
+        return told, ""
     except NotCertifiableError as error:
         return None, str(error)
 

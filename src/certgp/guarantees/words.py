@@ -62,9 +62,9 @@ def explain(certificate: Certificate, yardstick: Yardstick) -> Explanation:
 
 
 def percent(share: float) -> str:
-    """A share with two digits, as people write it."""
+    """A share with two digits, as people write it; what is smaller than a ten-thousandth is at most that."""
     value = 100.0 * share
-    return f"{value:.0f} %" if value >= 10.0 else f"{value:.2g} %" if value >= 0.01 else "less than 0.01 %"
+    return f"{value:.0f} %" if value >= 10.0 else f"{value:.2g} %" if value >= 0.01 else "0.01 %"
 
 
 def rank_for(curve: RankCurve | None, shift: float = _GOAL) -> int | None:
@@ -139,7 +139,9 @@ def _useless_rows(certificate: Certificate, yardstick: Yardstick, useless: NDArr
         told.append(
             f"On the other {n - count} it is at most {most:.2g}, {percent(most / yardstick.noise)} of the noise."
         )
-    return [*told, _sharper(certificate, yardstick)]
+    law, sentences = _explain_law(certificate, yardstick)
+    known = [] if law == "useless" else [f"Of the training rows more is known. {sentences[0]}"]
+    return [*told, *known, _sharper(certificate, yardstick)]
 
 
 def _sharper(certificate: Certificate, yardstick: Yardstick) -> str:

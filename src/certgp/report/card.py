@@ -11,6 +11,7 @@ from certgp.report.predicted import Predicted, coverage_error
 
 LEVELS = (0.5, 0.8, 0.95)
 _FEW = 20  # rows, below which scores say little
+_ERRORS = 2.5  # standard errors of a coverage
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +95,11 @@ def _sign(gains: NDArray[np.float64]) -> int:
 
 
 def calibration(predicted: Predicted, level: float) -> str:
-    """What is wrong with the intervals of this level; nothing where the share in them is within two standard errors,
-    or within two in a hundred.
+    """What is wrong with the intervals of this level; nothing where the share in them is within two and a half standard
+    errors, because several levels are looked at, or within two in a hundred.
     """
     share = predicted.coverage(level)
-    if abs(share - level) <= max(coverage_error(level, len(predicted.y)), 0.02):
+    if abs(share - level) <= max(coverage_error(level, len(predicted.y), _ERRORS), 0.02):
         return ""
     kind = "narrow" if share < level else "wide"
     return f"the {100 * level:g} % ones hold {100 * share:.1f} % of the rows and are too {kind}"

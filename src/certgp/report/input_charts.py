@@ -15,14 +15,12 @@ _ROW = 26.0  # height of a bar with its name
 _NAME = 140.0  # width of the names
 
 
-def relevance(effects: Sequence[Effect], target: str) -> Markup:
+def relevance(effects: Sequence[Effect]) -> Markup:
     """By how much the error grows when an input is shuffled, with two standard errors."""
     shown = effects[:_MOST_BARS]
     top = max(max(each.relevance + 2.0 * each.relevance_error for each in shown), 1e-12)
     height = _ROW * len(shown) + 52.0
-    chart = Chart(
-        (0.0, 1.05 * top), (float(len(shown)), 0.0), (f"growth of the RMSE of {target}", ""), height=height, left=_NAME
-    )
+    chart = Chart((0.0, 1.05 * top), (float(len(shown)), 0.0), ("growth of the RMSE", ""), height=height, left=_NAME)
     for k, each in enumerate(shown):
         low, high = (max(each.relevance + side * 2.0 * each.relevance_error, 0.0) for side in (-1, 1))
         chart.box((0.0, max(each.relevance, 0.0)), (k + 0.22, k + 0.78), "bar")

@@ -54,6 +54,6 @@ class Predicted:
         return float(np.mean(self.inside(nominal)))
 
 
-def coverage_error(nominal: float, n: int) -> float:
-    """Two standard errors of an observed coverage of n rows, where the nominal one is true."""
-    return 2.0 * float(np.sqrt(nominal * (1.0 - nominal) / n))
+def coverage_error(nominal: float, n: int, errors: float = 2.0) -> float:
+    """Two, or more, standard errors of an observed coverage of n rows, where the nominal one is true."""
+    return errors * float(np.sqrt(nominal * (1.0 - nominal) / n))

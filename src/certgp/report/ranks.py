@@ -100,8 +100,8 @@ def _words(choice: RankChoice, facts: Facts) -> dict[str, str]:
         "rank": str(choice.rank),
         "bound": _bound(choice, facts),
         "score": "not known" if choice.nlpd is None else f"{choice.nlpd:.3f}",
-        "memory": f"{choice.megabytes:.3g} MB" if choice.megabytes >= 1.0 else f"{1e3 * choice.megabytes:.2g} KB",
-        "time": f"{choice.milliseconds:.2g} ms",
+        "memory": f"{choice.megabytes:.3g} MB" if choice.megabytes >= 1.0 else f"{1e3 * choice.megabytes:.3g} KB",
+        "time": f"{choice.milliseconds:.3g} ms",
     }
 
 
@@ -110,7 +110,7 @@ def _bound(choice: RankChoice, facts: Facts) -> str:
         return "no bound by rank"
     if choice.shift > 1.0:
         return f"useless ({percent(choice.shift)} of a predictive std)"
-    return f"{percent(choice.shift)} of a predictive std, about {choice.shift * facts.noise:.2g}"
+    return f"{percent(choice.shift)} of a predictive std, about {choice.shift * facts.noise:.2g} in {facts.target}"
 
 
 def _chooser(choices: Sequence[RankChoice], facts: Facts) -> Markup:
@@ -119,7 +119,7 @@ def _chooser(choices: Sequence[RankChoice], facts: Facts) -> Markup:
     words = _words(choices[last], facts)
     named = {
         "rank": "rank",
-        "bound": f"proven distance to the exact GP, in {facts.target}",
+        "bound": "proven distance to the exact GP",
         "score": "held-out NLPD (lower is better)",
         "memory": "size of the model",
         "time": "time to predict 1,000 rows",

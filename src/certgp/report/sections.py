@@ -138,7 +138,7 @@ def inputs(facts: Facts) -> Markup | None:
         "section",
         tag("h2", "What the inputs do"),
         tag("p", intro),
-        tag("div", input_charts.relevance(facts.effects, facts.target), *effects, class_="figures"),
+        tag("div", input_charts.relevance(facts.effects), *effects, class_="figures"),
         id="inputs",
     )
 
