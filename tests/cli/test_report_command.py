@@ -27,6 +27,7 @@ def test_every_fit_ends_with_a_card_and_the_report_judges_by_the_same_rows(certg
     assert "nats per training row" not in fitted.out
     again = json.loads(certgp("fit", table, *FIT, "--out", "m", "--json").out)
     card = again["card"]
+    assert np.mean(card["coverage_95_by_fifth"]) == pytest.approx(card["scores"]["this model"]["coverage_95"])
     assert card["n_rows"] == again["test"]["n_rows"] == 20
     assert again["n_rows"] == 180
     assert card["scores"]["this model"]["rmse"] == pytest.approx(again["test"]["rmse"])

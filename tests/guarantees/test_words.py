@@ -99,6 +99,8 @@ def test_uncertainty_that_is_approximation_is_told():
     assert "Raise the rank to about 200." in told
     fine = replace(half, variance_lower=np.full(3, 3.9), variance_upper=np.full(3, 4.0))
     assert "at most 1.3 % of their variance is approximation" in explain(fine, scales).meaning[-1]
+    unknown = replace(fine, variance_upper=np.full(3, 8.0))
+    assert "the variance with the exact GP may be up to 50 % larger" in explain(unknown, scales).meaning[-1]
     narrow = replace(half, variance_lower=np.full(3, 8.0), variance_upper=np.full(3, 9.0))
     assert "too narrow" in explain(narrow, scales).meaning[-1]
 

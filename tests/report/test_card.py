@@ -47,6 +47,13 @@ def test_better_points_with_worse_intervals_are_told_apart():
     assert verdict.startswith("Do not use it") or "although its point predictions are better" in verdict
 
 
+def test_coverage_by_fifths_sees_where_intervals_fail():
+    std = np.where(np.quantile(SIGNAL, 0.8) < SIGNAL, 0.1, 0.5)
+    fifths = Card(Predicted.gaussian("this model", Y, SIGNAL, std), ()).coverage_by_fifth()
+    assert len(fifths) == 5
+    assert min(fifths[:4]) > 0.9 > 0.4 > fifths[4]
+
+
 def test_coverage_counts_rows_between_quantiles():
     z = 1.2815515594600038
     assert RIGHT.coverage(0.8) == np.mean(np.abs(Y - SIGNAL) <= 0.5 * z)

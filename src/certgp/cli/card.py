@@ -45,7 +45,11 @@ def card_text(card: Card | None) -> str:
         ]
         for each in card.methods
     ]
+    fifths = card.coverage_by_fifth()
     notes = [card.verdict()]
+    if len(fifths) == 5:
+        shares = ", ".join(f"{100 * share:.0f} %" for share in fifths)
+        notes.append(f"In 95 % intervals, from the lowest fifth of the predictions to the highest: {shares}.")
     if card.n_outside:
         notes.append(f"{card.n_outside:,} of the held-out rows lie outside the range of the training inputs.")
     if card.baseline_rows is not None:

@@ -130,8 +130,8 @@ def _useless_rows(certificate: Certificate, yardstick: Yardstick, useless: NDArr
     count = int(useless.sum())
     told = [
         f"The bound is useless on {count} of {yardstick.rows.format(n)}: it allows errors of up to "
-        f"{float(errors.max()):.3g}, more "
-        f"than the {yardstick.prior:.2g} by which {yardstick.target} is unknown before any row is seen. It neither "
+        f"{float(errors.max()):.3g}, more than "
+        f"the {yardstick.prior:.2g} by which {yardstick.target} is unknown before any row is seen. It neither "
         "shows that the predictions are close to the exact GP's nor that they are not."
     ]
     if count < n:
@@ -178,19 +178,23 @@ def _explain_uncertainty(certificate: Certificate, yardstick: Yardstick) -> list
     least, most = float(np.median((mine - upper) / shown)), float(np.median((mine - lower) / shown))
     if most < -_NOTICED:
         return [
-            f"The intervals are too narrow: on a typical row the exact GP's variance is at least {percent(-most)} "
-            "larger."
+            "The intervals are too narrow: on a typical row the variance with the exact GP is at least "
+            f"{percent(-most)} larger."
         ]
     if least > _NOTICED:
         return [
             f"At least {percent(least)} of the variance you see on a typical row is approximation, not lack of data. "
             f"{_advice(certificate, yardstick)}"
         ]
-    if most <= _NOTICED:
+    widest = f"at most {percent(max(most, 0.0))} of their variance is approximation"
+    if least < -_NOTICED:
         return [
-            f"The intervals are the exact GP's: at most {percent(max(most, 0.0))} of their variance is approximation."
+            f"Of the intervals less is proven: on a typical row {widest}, but the variance with the exact GP may be "
+            f"up to {percent(-least)} larger."
         ]
-    return [f"Of the variance you see on a typical row, somewhere between none and {percent(most)} is approximation."]
+    if most <= _NOTICED:
+        return [f"The intervals are the exact GP's: on a typical row {widest}."]
+    return [f"Of the intervals less is proven: on a typical row {widest}."]
 
 
 # -------------------- the law of the training rows

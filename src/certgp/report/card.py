@@ -40,6 +40,11 @@ class Card:
             parts.append(f"With {self.n_rows} held-out row(s) all of this is rough.")
         return " ".join(part for part in parts if part)
 
+    def coverage_by_fifth(self) -> list[float]:
+        """Share of the rows in their 95 % interval, from the lowest fifth of the predictions to the highest."""
+        inside = self.model.inside(0.95)
+        return [float(inside[group].mean()) for group in self.model.groups(5)]
+
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         return {
@@ -47,6 +52,7 @@ class Card:
             "n_outside": self.n_outside,
             "baseline_rows": self.baseline_rows,
             "scores": {each.name: scores(each) for each in self.methods},
+            "coverage_95_by_fifth": self.coverage_by_fifth(),
             "verdict": self.verdict(),
         }
 

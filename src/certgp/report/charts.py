@@ -43,7 +43,7 @@ def predicted_and_actual(model: Predicted, target: str) -> Markup:
     edges = np.linspace(*limits, _CELLS + 1)
     inside = np.clip(model.mean, *limits), np.clip(model.y, *limits)
     counts, _, _ = np.histogram2d(*inside, bins=(edges, edges))
-    groups = _groups(model)
+    groups = model.groups(_GROUPS)
     half = ndtri(0.975) * np.array([model.std[g].mean() for g in groups])
     centre = np.array([model.mean[g].mean() for g in groups])
     chart.band(centre.tolist(), (centre - half).tolist(), (centre + half).tolist(), "band")
@@ -117,7 +117,7 @@ def standard_residuals(model: Predicted) -> Markup:
 
 def residuals_by_prediction(model: Predicted, target: str) -> Markup:
     """Mean and spread of the residuals in tenths of the prediction."""
-    groups, error = _groups(model), model.y - model.mean
+    groups, error = model.groups(_GROUPS), model.y - model.mean
     at = np.array([model.mean[g].mean() for g in groups])
     low, middle, high = (np.array([np.quantile(error[g], q) for g in groups]) for q in (0.1, 0.5, 0.9))
     bias = np.array([error[g].mean() for g in groups])
@@ -148,7 +148,7 @@ def residuals_by_prediction(model: Predicted, target: str) -> Markup:
 
 def coverage_by_prediction(model: Predicted, target: str) -> Markup:
     """Coverage of the 80 % and 95 % intervals in fifths of the prediction."""
-    groups = _groups(model, 5)
+    groups = model.groups(5)
     at = np.arange(1, len(groups) + 1, dtype=np.float64)
     shown = {level: np.array([100 * model.inside(level)[g].mean() for g in groups]) for level in (0.8, 0.95)}
     few = min(len(g) for g in groups)
@@ -174,9 +174,3 @@ def coverage_by_prediction(model: Predicted, target: str) -> Markup:
     ]
     reading = "From the lowest predictions (1) to the highest. Points should touch the dashed line of their interval."
     return figure("Honest everywhere?", drawing, reading, [f"predicted {target}", "80 %", "95 %", "rows"], rows)
-
-
-def _groups(model: Predicted, most: int = _GROUPS) -> list[NDArray[np.int64]]:
-    """Rows in groups of nearly equal size by their prediction, at least 10 rows each where there are that many."""
-    count = int(np.clip(len(model.y) // 10, 1, most))
-    return [part for part in np.array_split(np.argsort(model.mean, kind="stable"), count) if len(part)]

@@ -49,6 +49,13 @@ class Predicted:
         """Which y (n,) lie in their central interval of this coverage."""
         return np.abs(2.0 * self.pit - 1.0) <= coverage
 
+    def groups(self, most: int) -> list[NDArray[np.int64]]:
+        """Rows in groups of nearly equal size from the lowest prediction to the highest, at least 10 rows each where
+        there are that many.
+        """
+        count = int(np.clip(len(self.y) // 10, 1, most))
+        return np.array_split(np.argsort(self.mean, kind="stable"), count)
+
     def coverage(self, nominal: float) -> float:
         """The share of y in central intervals of this nominal coverage."""
         return float(np.mean(self.inside(nominal)))
