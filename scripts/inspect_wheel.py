@@ -14,7 +14,13 @@ NOT_OURS = re.compile(
     r"(^|/)(certgp_paper|experiments?|baselines?|paper|published|results|datasets?|preparation|tests?|benchmarks?)(/|\.py$)"
     r"|(^|/)(catalogue|data/registry|download|fetch|reproduce)\.py$"
 )
-NEEDED = ("certgp/__init__.py", "certgp/py.typed", "certgp/cli/main.py")
+NEEDED = (
+    "certgp/__init__.py",
+    "certgp/py.typed",
+    "certgp/cli/main.py",
+    "certgp/report/page.css",
+    "certgp/report/page.js",
+)
 
 
 def complaints(names: list[str]) -> list[str]:

@@ -72,20 +72,19 @@ class ExtrapolationWarning(CertgpWarning):
 
     outside = 0  # number of these rows
     columns: tuple[str, ...] = ()
-    returns_to_prior = True  # do predictions fall back towards the prior there?
 
     @classmethod
     def of(
-        cls, outside: int, n_rows: int, columns: Sequence[str], returns_to_prior: bool = True
+        cls, outside: int, well_outside: int, n_rows: int, columns: Sequence[str], returns_to_prior: bool = True
     ) -> ExtrapolationWarning:
-        """The warning that ``outside`` of ``n_rows`` rows lie outside, in these columns."""
+        """The warning that ``outside`` of ``n_rows`` rows lie outside, in these columns; some of them well outside."""
         names = ", ".join(columns[:10]) + (", ..." if len(columns) > 10 else "")
         there = "fall back towards the prior" if returns_to_prior else "are extrapolations and may be far off"
         warning = cls(
-            f"{outside} of {n_rows} row(s) lie outside the range of the training inputs by more than a tenth of it, in "
-            f"column(s) {names}; predictions {there} there"
+            f"{outside} of {n_rows} row(s) lie outside the range of the training inputs, {well_outside} of them by "
+            f"more than a tenth of it, in column(s) {names}; predictions {there} there"
         )
-        warning.outside, warning.columns, warning.returns_to_prior = outside, tuple(columns), returns_to_prior
+        warning.outside, warning.columns = outside, tuple(columns)
         return warning
 
 

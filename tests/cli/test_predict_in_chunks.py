@@ -56,7 +56,9 @@ def test_rows_outside_the_training_inputs_are_counted_once(certgp, tmp_path, mod
     write(tmp_path / "new.csv", values)
     monkeypatch.setattr(predict, "_CHUNK_ROWS", 9)
     predicted = certgp("predict", model, "new.csv", "--out", "out.csv")
-    assert predicted.err.startswith("warning: 3 of 40 row(s) lie outside the range of the training inputs")
+    assert predicted.err.startswith(
+        "warning: 5 of 40 row(s) lie outside the range of the training inputs, 3 of them by"
+    )
     assert "in column(s) a, b;" in predicted.err
     assert predicted.err.count("\n") == 1
 

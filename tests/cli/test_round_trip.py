@@ -175,7 +175,8 @@ def test_held_out_rows_are_scored_and_not_learned(certgp, train):
     assert (fitted["n_rows"], fitted["test"]["n_rows"]) == (60, 20)
     assert fitted["test"]["rmse"] < 0.5
     text = certgp("fit", train, "--target", "price", "--test-fraction", 0.25, "--rank", 15, "--out", "m").out
-    assert "test RMSE" in text
+    assert "20 held-out rows" in text
+    assert "gradient boosting" in text
     assert "60 rows" in text
 
 

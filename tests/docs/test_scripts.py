@@ -9,7 +9,14 @@ from types import ModuleType
 import pytest
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
-WHEEL = ["certgp/__init__.py", "certgp/py.typed", "certgp/cli/main.py", "certgp-0.2.0.dist-info/METADATA"]
+WHEEL = [
+    "certgp/__init__.py",
+    "certgp/py.typed",
+    "certgp/cli/main.py",
+    "certgp/report/page.css",
+    "certgp/report/page.js",
+    "certgp-0.2.0.dist-info/METADATA",
+]
 
 
 def script(name: str) -> ModuleType:

@@ -9,16 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certgp.cli.arguments import DATA_HELP, add_command, coverage, positive_int, positive_number
+from certgp.cli.arguments import DATA_HELP, add_command, coverage, positive_int, positive_number, refuse_overwriting
 from certgp.cli.columns import columns_for, rows_for
+from certgp.cli.fitted_rows import training_rows
 from certgp.cli.output import Console
-from certgp.cli.training_data import split_rows
-from certgp.errors import DataFileError, InvalidInputError
+from certgp.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from certgp.cli.arguments import Commands
     from certgp.data import Rows
     from certgp.data.tables import TableFiles
@@ -31,6 +28,7 @@ _EXAMPLES = """\
   certgp certify price.model new.csv                              bounds on every prediction at new.csv (Fourier models,
                                                                   which --method auto may choose, need --train)
   certgp certify price.model new.csv --train train.csv --tol 0.1  sharper ones, through a reference on the training rows
+  certgp certify price.model new.csv --train train.csv --tol 0.1 --exact-solve --yes --out bounds.csv
   certgp certify price.model new.csv --train train.csv --tol 0.1 --max-error 1 || echo 'not proven within 1'
 """
 
@@ -68,16 +66,26 @@ def add_parser(commands: Commands) -> None:
         help="where the reference is too weak for --tol, solve the exact system; asks first, showing the cost",
     )
     parser.add_argument("--yes", action="store_true", help="do not ask before --exact-solve")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        type=Path,
+        help="with DATA: .csv, .parquet or .npz file for one row per prediction: mean, mean_error (the bound), "
+        "mean_error_lower, std_lower, std_upper (of the exact GP's function)",
+    )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Check, read, certify, print, judge."""
     _check(arguments)
     console.status("starting")
-    from certgp.data.tables import open_table
+    from certgp.data.tables import check_writable, open_table
     from certgp.estimators import load
 
     files = open_table(arguments.data) if arguments.data else None
+    if arguments.out is not None:
+        check_writable(arguments.out)
+        refuse_overwriting(arguments.out, [arguments.model, *(files.files if files else ())])
     train = open_table(arguments.train) if arguments.train else None
     model = load(arguments.model)
     X = None
@@ -88,8 +96,30 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     certificate = _certificate(model, X, train, arguments, console)
     fields: dict[str, object] = {"command": "certify", "model": str(arguments.model)}
     fields |= certificate.to_dict() | {"seconds": time.perf_counter() - started}
-    console.result(fields, str(certificate))
+    explained = model.explain(certificate, X)
+    fields |= {"verdict": explained.verdict, "meaning": list(explained.meaning), "limits": list(explained.limits)}
+    saved = "" if arguments.out is None else f"\n\nbounds of every row: {arguments.out}"
+    if arguments.out is not None and X is not None:
+        _write_bounds(arguments.out, model, X, certificate)
+    console.result(fields, explained.text() + saved)
     return _judged(certificate, arguments.max_error, console)
+
+
+def _write_bounds(path: Path, model: GPRegressor, X: Rows, certificate: Certificate) -> None:
+    """One row per prediction; columns that this certificate does not have are left out."""
+    import numpy as np
+
+    from certgp.data.tables import write_table
+
+    lower, upper = certificate.variance_lower, certificate.variance_upper
+    columns = {
+        "mean": np.asarray(model.predict(X)),
+        "mean_error": certificate.mean_error,
+        "mean_error_lower": certificate.mean_error_lower,
+        "std_lower": None if lower is None else np.sqrt(lower),
+        "std_upper": None if upper is None else np.sqrt(upper),
+    }
+    write_table(path, {name: values for name, values in columns.items() if values is not None})
 
 
 def _judged(certificate: Certificate, most: float | None, console: Console) -> int:
@@ -117,8 +147,9 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInputError(f"--{option} reads the training rows again; give them with --train FILE")
     if arguments.exact_solve and (arguments.tol is None or not arguments.data):
         raise InvalidInputError("--exact-solve needs --tol and DATA, the rows whose predictions to certify")
-    if arguments.max_error is not None and not arguments.data:
-        raise InvalidInputError("--max-error needs DATA, the rows whose predictions to certify")
+    for option, value in {"--max-error": arguments.max_error, "--out": arguments.out}.items():
+        if value is not None and not arguments.data:
+            raise InvalidInputError(f"{option} needs DATA, the rows whose predictions to certify")
 
 
 def _certificate(
@@ -128,7 +159,7 @@ def _certificate(
 
     if train is None:
         return model.certify(X)
-    rows = _training_rows(model, train, console)
+    rows = training_rows(model, train, console)
     if arguments.reference_rank is not None:
         check_reference_rank("--reference-rank", arguments.reference_rank, rows.n_rows)
     return model.certify(
@@ -138,50 +169,6 @@ def _certificate(
         tol=arguments.tol,
         delta=arguments.delta,
         exact_solve=_asking(arguments.yes, console) if arguments.exact_solve else False,
-    )
-
-
-def _training_rows(model: GPRegressor, train: TableFiles, console: Console) -> Rows:
-    """The rows the model learned from; those that 'fit' held out for its test are left out again."""
-    import numpy as np
-
-    from certgp.data import PickedRows, WeightedRows
-
-    columns = columns_for(model, train, console)
-    if columns.target is None:
-        known = model.target_name_ or "y"
-        raise DataFileError(f"the files of --train have no column {known!r}, the target the model was fitted on")
-    weights = None if model.table_ is None else model.table_.weights
-    names = [*columns.inputs, columns.target, *([] if weights is None else [weights])]
-    values, width = train.read(names).values, len(columns.inputs)
-    rows: Rows = rows_for(model, values[:, :width], values[:, width])
-    present = np.ones(len(values), dtype=bool)
-    if weights is not None:
-        rows, present = WeightedRows(rows, values[:, -1]), values[:, -1] != 0.0
-    learned = _rows_of_the_fit(model, present)
-    if len(learned) == len(values):
-        return rows
-    console.notice(f"note: the {len(values) - len(learned)} row(s) that the fit held out for its test are left out")
-    return PickedRows(rows, learned)
-
-
-def _rows_of_the_fit(model: GPRegressor, present: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Which of some rows the model learned from: all, or those of the split that ``fit --test-fraction`` made; those of
-    weight zero, not ``present``, were left out.
-    """
-    n, learned, table = len(present), model.n_rows_, model.table_
-    if int(present.sum()) == learned:
-        return split_rows(n, 0.0, 0)[0]
-    if table is not None and table.test_fraction and n == table.n_rows:
-        rows, _ = split_rows(n, table.test_fraction, table.seed)
-        if int(present[rows].sum()) == learned:
-            return rows
-    held_out = (
-        f" of {table.n_rows}, with --test-fraction {table.test_fraction:g}" if table and table.test_fraction else ""
-    )
-    raise DataFileError(
-        f"the files of --train have {n} row(s) but the model learned from {learned}{held_out}; give the file(s) that "
-        "were given to 'certgp fit'"
     )
 
 

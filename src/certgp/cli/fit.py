@@ -21,8 +21,9 @@ from certgp.cli.arguments import (
     refuse_overwriting,
     seed,
 )
+from certgp.cli.card import card_fields, card_text, make_card
 from certgp.cli.models import KERNELS, NOISES, build_model, check_model_options, describe_default_ranks
-from certgp.cli.output import Console, aligned, score_rows
+from certgp.cli.output import Console, aligned
 from certgp.cli.training_data import TrainingData
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.methods import CONTESTANTS, methods
@@ -41,6 +42,7 @@ _EXAMPLES = """\
   certgp fit 'parts/*.parquet' --target y --drop id --test-fraction 0.1 --out y.model --json
 """
 _CERTIFIED_AT_ONCE = 5_000  # rows of a local model
+_SOLVED_EXACTLY = 20_000  # rows, up to which the exact system takes seconds where a reference proves little
 _RACE_OPTIONS = ("effort", "max_seconds", "prefer", "combine")
 
 
@@ -131,19 +133,17 @@ def add_parser(commands: Commands) -> None:
         "--test-fraction",
         metavar="F",
         type=fraction,
-        default=0.0,
-        help="share of the rows to score on and not to learn from",
+        help="share of the rows to score on and not to learn from; 0 learns from all and gives no scores (default: "
+        "0.1, at most 2,000 rows, and 0 where there are fewer than 100)",
     )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Check, read, fit, score, save, print: in this order, so that a mistake shows before the long part."""
+    """Check, read, fit, save, score, print: in this order, so that a mistake shows before the long part."""
     check_model_options(arguments.method, arguments.kernel, arguments.rank)
     _check_race_options(arguments)
     _check_rows_may_be_saved(arguments)
     console.status("starting")
-    from certgp.estimators.scores import score
-
     _check_model_path(arguments.out)
     data = TrainingData.open(arguments)
     refuse_overwriting(arguments.out, list(data.files.files))
@@ -166,19 +166,28 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     started = time.perf_counter()
     rows.fit(model)
     seconds = time.perf_counter() - started
-    scores = None if rows.test is None else score(model, rows.test)
     certificate, obstacle = _certificate(model)
     _save(model, arguments.out, console)
+    console.status("scoring")
+    card = None if rows.test is None else make_card(model, rows, arguments.seed)
     n_rows = model.n_rows_  # those of weight zero are not among them
     fields = _fields(arguments, model, seconds, n_rows) | {"columns": list(data.inputs), "target": data.target}
     fields["certificate"] = None if certificate is None else certificate.to_dict()
     fields["not_certifiable"] = obstacle
-    fields["test"] = asdict(scores) | {"n_rows": rows.test.n_rows} if scores and rows.test else None
+    fields |= card_fields(card)
+    told = []
+    if certificate is not None:
+        coverage = None if card is None else card.model.coverage(0.95)
+        explained = model.explain(certificate, coverage=coverage)
+        told = [("certified", " ".join(explained.meaning)), ("not said", " ".join(explained.limits))]
+        fields["meaning"] = list(explained.meaning)
+    steps = [
+        ("to certify", f"impossible: {obstacle}" if obstacle else _certify_command(arguments, model)),
+        ("to report", _report_command(arguments, has_test=card is not None)),
+        ("saved", str(arguments.out)),
+    ]
     facts = _facts(arguments, model, seconds, n_rows)
-    proven = [("certified", certificate.sentence())] if certificate is not None else []
-    held_out = [(f"test {name}", value) for name, value in score_rows(scores)] if scores else []
-    next_step = ("to certify", f"impossible: {obstacle}" if obstacle else _certify_command(arguments, model))
-    console.result(fields, aligned([*facts, *proven, next_step, *held_out, ("saved", str(arguments.out))]))
+    console.result(fields, "\n\n".join([aligned(facts), card_text(card), aligned([*told, *steps])]))
 
 
 def _check_race_options(arguments: argparse.Namespace) -> None:
@@ -242,9 +251,21 @@ def _certificate(model: GPRegressor) -> tuple[Certificate | None, str | None]:
 
 
 def _certify_command(arguments: argparse.Namespace, model: GPRegressor) -> str:
-    """What to type for bounds on new predictions; the training rows are named where there are none without them."""
-    train = "" if model.certifies_itself else f" --train {shlex.join(arguments.data)}"
-    return f"certgp certify {shlex.quote(str(arguments.out))} NEW{train}"
+    """What to type for useful bounds on new predictions: through the training rows, to a tenth of the noise."""
+    from certgp.estimators.held_out import yardstick_of
+    from certgp.guarantees.words import tolerance_for
+
+    command = f"certgp certify {shlex.quote(str(arguments.out))} NEW"
+    if model.needs_training_data:  # its file holds the rows
+        return command
+    solve = " --exact-solve" if model.n_rows_ <= _SOLVED_EXACTLY else ""
+    return f"{command} --train {shlex.join(arguments.data)} --tol {tolerance_for(yardstick_of(model)):g}{solve}"
+
+
+def _report_command(arguments: argparse.Namespace, has_test: bool) -> str:
+    """What to type for the whole picture; the table of the fit will do where the fit held rows out."""
+    model, table = shlex.quote(str(arguments.out)), shlex.join(arguments.data)
+    return f"certgp report {model} {table if has_test else f'NEW --train {table}'} --out report.html"
 
 
 def _save(model: GPRegressor, path: Path, console: Console) -> None:

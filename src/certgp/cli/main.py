@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from certgp import __version__
-from certgp.cli import certify, demo, fit, predict, rank
+from certgp.cli import certify, demo, fit, predict, rank, report
 from certgp.cli.arguments import OneLineParser
 from certgp.cli.output import Console
 from certgp.cli.plugins import add_plugins, refuse_missing_plugin
@@ -26,6 +26,7 @@ examples:
   certgp fit 'parts/*.parquet' --target y --rank 300 --out y.model --test-fraction 0.1
   certgp predict price.model new.csv --out predictions.csv        mean, std, lower, upper per row
   certgp certify price.model new.csv                              proven distance to the exact GP
+  certgp report price.model train.csv --out report.html           one page: scores, calibration, inputs, proof
   certgp rank train.csv --target price                            how many features the table needs
   certgp datasets list                                            the benchmark data sets and which are here (*)
   certgp reproduce all --quick                                    the paper's tables and figures, small (*)
@@ -47,7 +48,7 @@ def build_parser(argv: Sequence[str], console: Console) -> argparse.ArgumentPars
     )
     parser.add_argument("--version", action="version", version=f"certgp {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (fit, predict, certify, rank, demo):
+    for command in (fit, predict, certify, report, rank, demo):
         command.add_parser(commands)
     wanted = next((argument for argument in argv if not argument.startswith("-")), None)
     if wanted not in commands.choices and argv[:1] != ["--version"]:

@@ -7,7 +7,7 @@ import math
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from certgp.cli.arguments import DATA_HELP, add_command, coverage, refuse_overwriting
 from certgp.cli.columns import Columns, columns_for, rows_for
 from certgp.cli.output import Console, aligned, score_rows
-from certgp.errors import DataFileError, ExtrapolationWarning, InvalidInputError, warn_user
+from certgp.errors import DataFileError, ExtrapolationWarning, InvalidInputError
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
@@ -104,37 +104,26 @@ def _predict(
     console: Console,
 ) -> tuple[int, Scores | None]:
     """Write the predictions of all rows; how many there are and, where the files hold the target, their scores."""
-    n_rows, scoring = 0, _Scoring(files, columns.target, coverage, console)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    from certgp.estimators.held_out import count_outside
+    from certgp.estimators.validation import OutsideRange
+
+    scoring, outside = _Scoring(files, columns.target, coverage, console), OutsideRange()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)  # one about all rows follows
         for X in files.chunks(columns.inputs, _CHUNK_ROWS):
+            outside += count_outside(model, rows_for(model, X))
             predictions = _predictions(model, rows_for(model, X), coverage)
             write(predictions)
             scoring.add(model, X, predictions)
-            n_rows += len(X)
-            console.status(f"predicted {n_rows:,} rows")
-    _repeat(caught, n_rows)
-    return n_rows, scoring.scores()
+            console.status(f"predicted {outside.n_rows:,} rows")
+    outside.warn()
+    return outside.n_rows, scoring.scores()
 
 
 def _predictions(model: GPRegressor, X: ArrayRows, coverage: float) -> dict[str, Array]:
     mean, std = model.predict(X, return_std=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExtrapolationWarning)  # said just now
-        lower, upper = model.predict_interval(X, coverage)
+    lower, upper = model.predict_interval(X, coverage)
     return {"mean": mean, "std": std, "lower": lower, "upper": upper}
-
-
-def _repeat(caught: Sequence[warnings.WarningMessage], n_rows: int) -> None:
-    """Give the warnings about chunks again; those about rows outside the training inputs as one about all rows."""
-    outside = [each.message for each in caught if isinstance(each.message, ExtrapolationWarning)]
-    if outside:
-        columns = dict.fromkeys(name for warning in outside for name in warning.columns)
-        count, returns = sum(warning.outside for warning in outside), outside[0].returns_to_prior
-        warn_user(ExtrapolationWarning.of(count, n_rows, list(columns), returns))
-    for each in caught:
-        if not isinstance(each.message, ExtrapolationWarning):
-            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
 
 class _Scoring:

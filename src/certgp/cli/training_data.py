@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     RowNumbers = NDArray[np.int64]
 
+DEFAULT_SHARE = 0.1  # of the rows, to score on
+_MOST_HELD_OUT = 2_000
+_FEW_ROWS = 100  # below which none is held out unless asked for: scores on fewer than 10 say nothing
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
@@ -26,6 +30,7 @@ class TrainingRows:
     data: TrainingData
     train: Rows
     test: Rows | None
+    test_fraction: float
 
     def fit(self, model: GPRegressor) -> None:
         """Fit and remember the table's layout; names that stand in for missing ones are not remembered as names."""
@@ -36,7 +41,7 @@ class TrainingRows:
         model.fit(self.train)
         model.target_name_ = data.target
         layout = data.positions()
-        model.table_ = FittedTable(n_rows, arguments.test_fraction, arguments.seed, *layout, data.weights)
+        model.table_ = FittedTable(n_rows, self.test_fraction, arguments.seed, *layout, data.weights)
 
 
 @dataclass(frozen=True)
@@ -67,10 +72,11 @@ class TrainingData:
         values, width = self.files.read([*self.inputs, self.target, *weights]).values, len(self.inputs)
         rows: Rows = ArrayRows(values[:, :width], values[:, width], None if self.files.nameless else self.inputs)
         weighted = rows if self.weights is None else WeightedRows(rows, values[:, -1])
-        train, test = split_rows(rows.n_rows, self.arguments.test_fraction, self.arguments.seed)
+        share = held_out_share(self.arguments.test_fraction, rows.n_rows)
+        train, test = split_rows(rows.n_rows, share, self.arguments.seed)
         if not len(test):
-            return TrainingRows(self, weighted, None)
-        return TrainingRows(self, PickedRows(weighted, train), PickedRows(rows, test))
+            return TrainingRows(self, weighted, None, share)
+        return TrainingRows(self, PickedRows(weighted, train), PickedRows(rows, test), share)
 
     def positions(self) -> tuple[int | None, tuple[int, ...]]:
         """Width of an array X and where the inputs are in it; nothing where columns have names."""
@@ -78,6 +84,13 @@ class TrainingData:
             return None, ()
         columns = [name for name in self.files.names if name != "y"]
         return len(columns), tuple(columns.index(name) for name in self.inputs)
+
+
+def held_out_share(asked: float | None, n: int) -> float:
+    """The share of n rows to score on: as asked for, or else a tenth, at most 2,000 rows, and none of a few."""
+    if asked is not None:
+        return asked
+    return 0.0 if n < _FEW_ROWS else min(DEFAULT_SHARE, _MOST_HELD_OUT / n)
 
 
 def split_rows(n: int, test_fraction: float, seed: int) -> tuple[RowNumbers, RowNumbers]:

@@ -24,6 +24,8 @@ from certgp.data import Rows, StandardisedRows, Standardiser, Summary, check_fin
 from certgp.data.rows import read_target
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.fitting import Fitting, make_settings, run_rounds
+from certgp.estimators.held_out import explain_certificate
+from certgp.estimators.reporting import report
 from certgp.estimators.training_rows import source_of, training_source, validation_rows
 from certgp.estimators.validation import (
     check_engine,
@@ -36,7 +38,7 @@ from certgp.estimators.validation import (
     warn_about_far_numbers,
     warn_about_far_predictions,
 )
-from certgp.gp import NoiseGain, NoiseModel
+from certgp.gp import Mixture, NoiseGain, NoiseModel
 from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate, RankCurve
 from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK, Request, certify
@@ -164,12 +166,16 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         warn_about_far_predictions(mean, model.targets)
         return (mean, np.sqrt(variance)) if return_std else mean
 
+    def distribution(self, X: ArrayLike | Rows) -> Mixture:
+        """The predictive distribution of a new y at each row: mixtures of Gaussians, in the units of y."""
+        return self._fitted().observations(self._load_inputs(X))
+
     def predict_quantiles(self, X: ArrayLike | Rows, quantiles: ArrayLike) -> Array:
         """Quantiles of the predictive distribution of y: (n, number of quantiles)."""
         levels = np.atleast_1d(numbers("quantiles", quantiles, "lie strictly between 0 and 1"))
         if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
             raise InvalidInputError(f"quantiles must lie strictly between 0 and 1, found {quantiles!r}")
-        return self._fitted().observations(self._load_inputs(X)).quantiles(levels)
+        return self.distribution(X).quantiles(levels)
 
     def predict_interval(self, X: ArrayLike | Rows, coverage: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends, each (n,), of the central interval that holds a new y with probability ``coverage``."""
@@ -198,8 +204,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
         With ``sample_weight`` (n,) the weighted mean over rows, as in ``score``; each has the noise of weight one.
         """
-        model = self._fitted()
-        rows = load_rows(self, X, y, sample_weight, reset=False)
+        model, rows = self._fitted(), load_rows(self, X, y, sample_weight, reset=False)
         check_finite(rows)
         densities = model.observations(rows).log_density(read_target(rows))
         return -float(np.average(densities, weights=rows.weights(slice(None))))
@@ -258,16 +263,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
                 "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
             )
         read = partial(training_source, self, model, rows)
-        found = certify(
-            model.process,
-            model.standardiser,
-            new,
-            read,
-            request,
-            self._engine(),
-            self._new_generator,
-            check_rows=rows is not None,
-        )
+        subject, engine = (model.process, model.standardiser), self._engine()
+        found = certify(*subject, new, read, request, engine, self._new_generator, check_rows=rows is not None)
         if plain and known is not None and known.kl.upper <= found.kl.upper:
             return known
         if found.confidence == 1.0 and (known is None or found.kl.upper < known.kl.upper):
@@ -302,6 +299,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
                 "call save(path, include_training_data=True) to write them, or fit a low-rank model"
             )
         save(self, model, Path(path))
+
+    report = report
+    explain = explain_certificate
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot work, before the data are looked at: making a trainer checks them."""
@@ -361,6 +361,11 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return self._fitted().process.noise_gain
 
     @property
+    def fitted_model(self) -> FittedModel:
+        """What ``fit`` found, for code that looks inside."""
+        return self._fitted()
+
+    @property
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns of the fit; none where they had none."""
         return tuple(str(name) for name in vars(self).get("feature_names_in_", ()))
@@ -395,5 +400,5 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def _load_inputs(self, X: ArrayLike | Rows) -> Rows:
         """Rows to predict, checked; those outside the training range are announced."""
         model, rows = self._fitted(), load_inputs(self, X)
-        check_inputs(rows, model.lower, model.upper, model.process.returns_to_prior)
+        check_inputs(rows, model.lower, model.upper, model.process.returns_to_prior).warn()
         return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -101,23 +102,54 @@ def _check_structure(estimator: BaseEstimator, X: Any, reset: bool, least_rows: 
 
 
 _MARGIN = 0.1  # of the range of a column, on either side
+_MANY = 0.05  # of the rows: so many are worth a warning, however near to the range they are
 
 
-def check_inputs(rows: Rows, lower: NDArray[np.float64], upper: NDArray[np.float64], returns_to_prior: bool) -> None:
-    """One pass over rows to predict: refuse NaN and infinity, count the rows that lie well outside the range
-    [lower, upper] of the training inputs, and say where.
+@dataclass(frozen=True)
+class OutsideRange:
+    """Rows that lie outside the range of the training inputs; ``+`` joins those of several chunks."""
+
+    n_rows: int = 0  # all that were looked at
+    outside: int = 0
+    well_outside: int = 0  # by more than a tenth of the range
+    columns: tuple[str, ...] = ()  # where
+    returns_to_prior: bool = True  # what predictions do there
+
+    def __add__(self, other: OutsideRange) -> OutsideRange:
+        return OutsideRange(
+            self.n_rows + other.n_rows,
+            self.outside + other.outside,
+            self.well_outside + other.well_outside,
+            tuple(dict.fromkeys(self.columns + other.columns)),
+            self.returns_to_prior and other.returns_to_prior,
+        )
+
+    def warn(self) -> None:
+        """Say how many rows lie outside, and where: if any lies well outside, or many do at all."""
+        if self.well_outside or self.outside > _MANY * self.n_rows:
+            counts = (self.outside, self.well_outside, self.n_rows)
+            warn_user(ExtrapolationWarning.of(*counts, self.columns, self.returns_to_prior))
+
+
+def check_inputs(
+    rows: Rows, lower: NDArray[np.float64], upper: NDArray[np.float64], returns_to_prior: bool
+) -> OutsideRange:
+    """One pass over rows to predict: refuse NaN and infinity, count the rows outside the range [lower, upper] of the
+    training inputs, and find out in which columns.
 
     A column that never varied has no range and is ignored by the model.
     """
-    margin = np.where(upper > lower, _MARGIN * (upper - lower), np.inf)
-    count, columns = 0, np.zeros(rows.n_columns, dtype=bool)
+    varies = upper > lower
+    margin = _MARGIN * (upper - lower)
+    count, well, columns = 0, 0, np.zeros(rows.n_columns, dtype=bool)
     for _, X, _ in checked_chunks(rows):
-        outside = (lower - margin > X) | (upper + margin < X)
-        count += int(outside.any(axis=1).sum())
-        columns |= outside.any(axis=0)
-    if count:
-        names = [label for label, holds in zip(rows.labels, columns, strict=True) if holds]
-        warn_user(ExtrapolationWarning.of(count, rows.n_rows, names, returns_to_prior))
+        outside = ((lower > X) | (upper < X)) & varies
+        if outside.any():
+            count += int(outside.any(axis=1).sum())
+            well += int((((lower - margin > X) | (upper + margin < X)) & varies).any(axis=1).sum())
+            columns |= outside.any(axis=0)
+    names = [label for label, holds in zip(rows.labels, columns, strict=True) if holds]
+    return OutsideRange(rows.n_rows, count, well, tuple(names), returns_to_prior)
 
 
 def leave_copies_out(rows: Rows, summary: Summary) -> tuple[Rows, Summary]:

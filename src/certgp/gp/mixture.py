@@ -86,6 +86,11 @@ class Mixture:
         """At y (n,): (n,)."""
         return mixture_log_density(y, self.means, self.variances, self.weights)
 
+    def cdf(self, y: Array) -> Array:
+        """Probability of values below y (n,): (n,)."""
+        each = ndtr((y - self.means) / np.sqrt(self.variances))
+        return np.asarray(self.weights @ each)
+
     def quantiles(self, levels: Array) -> Array:
         """(n, number of levels)."""
         return mixture_quantiles(self.means, self.variances, levels, self.weights)

@@ -42,6 +42,7 @@ from certgp.guarantees.reference_maps import reference_features
 from certgp.guarantees.row_losses import RowLosses, log_determinant_bound, reverse_divergence_bound
 from certgp.guarantees.sandwich import covariance_sandwich, moments_within
 from certgp.guarantees.statistical import tighten
+from certgp.guarantees.words import Explanation, Yardstick, explain, rank_for
 
 __all__ = [
     "Certificate",
@@ -50,6 +51,7 @@ __all__ = [
     "ExactSolution",
     "ExactSystem",
     "ExpectedPredictiveKL",
+    "Explanation",
     "FourierRank",
     "Interval",
     "KernelCovariance",
@@ -65,6 +67,7 @@ __all__ = [
     "RowBounds",
     "RowLosses",
     "ValidationRows",
+    "Yardstick",
     "bound_predictions",
     "bound_rows",
     "bracket_by_probes",
@@ -82,6 +85,7 @@ __all__ = [
     "divergence_terms",
     "draw_probes",
     "expected_predictive_kl",
+    "explain",
     "fourier_rank",
     "fourier_rank_bound",
     "full_scale_divergence_above",
@@ -101,6 +105,7 @@ __all__ = [
     "proposition1",
     "quadratic_interval",
     "quadrature_eigenvalues",
+    "rank_for",
     "read_reference",
     "reference_features",
     "reverse_divergence_bound",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -72,15 +73,26 @@ class Certificate:
 
         A large divergence that is also bounded from below is not nothing: it says that the model is far off.
         """
-        return self.kl.upper > self.n_rows and not self._far
+        return self.kl.upper > self.n_rows and not self.far
 
     @property
-    def _far(self) -> bool:
+    def typical_shift(self) -> float:
+        r"""sqrt(2 KL / n), which bounds the difference of means in units of the model's predictive standard deviation,
+        root mean square over the training rows, each predicted from those before it, and over y from the exact GP.
+
+        By the chain rule KL = sum_i E KL(P(y_i | y_<i) || Q(y_i | y_<i)), and between Gaussians of means m, m' and
+        variances v, v' it is 1/2 [v / v' - 1 - ln(v / v') + (m - m')^2 / v'] >= (m - m')^2 / (2 v').
+        """
+        return math.sqrt(2.0 * max(self.kl.upper, 0.0) / self.n_rows)
+
+    @property
+    def far(self) -> bool:
         """Is it proven that the divergence is large, to a factor of two?"""
         return self.kl.upper > self.n_rows and self.kl.lower > 0.5 * self.kl.upper
 
     @property
-    def _remedy(self) -> str:
+    def remedy(self) -> str:
+        """What brings the model closer to the exact GP."""
         return "Raise train_neighbours." if self.theorem.startswith("V") else "Raise the rank."
 
     def sentence(self) -> str:
@@ -94,19 +106,26 @@ class Certificate:
             )
         if self.vacuous:
             return (
-                f"The bound is vacuous: it does not show that this model is close to the exact GP{where}. "
-                f"{self._remedy}"
+                f"The bound is vacuous: it does not show that this model is close to the exact GP{where}. {self.remedy}"
             )
         likely = "" if self.confidence == 1.0 else f", with probability at least {self.confidence:g}"
-        if self._far:
+        if self.far:
             return (
                 f"This model is far from the exact GP{where}: they differ by {self.kl.lower / self.n_rows:.3g} to "
-                f"{self.kl.upper / self.n_rows:.3g} nats per training row{likely}. {self._remedy}"
+                f"{self.kl.upper / self.n_rows:.3g} nats per training row{likely}. {self.remedy}"
             )
-        most = f"{self.kl.upper / self.n_rows:.3g} nats per training row{likely}."
-        return f"The exact GP{where} and this model differ by at most {most}"
+        return (
+            f"The exact GP{where} and this model differ by at most {self.typical_shift:.2g} predictive standard "
+            f"deviations on a typical training row ({self.kl.upper / self.n_rows:.3g} nats per row){likely}."
+        )
 
     def __str__(self) -> str:
+        rows = [*self.numbers(), *self.basis()]
+        width = max(len(name) for name, _ in rows)
+        return "\n".join([*(f"{name:<{width}}  {text}" for name, text in rows), self.sentence()])
+
+    def numbers(self) -> list[tuple[str, str]]:
+        """Every interval, by name."""
         vacuous = "  (vacuous)" if self.vacuous else ""
         rows = [("KL(exact || model)", _ends(self.kl) + vacuous), ("  per row", _ends(self.kl, self.n_rows))]
         if self.reverse_kl is not None:
@@ -117,11 +136,13 @@ class Certificate:
         if self.predictive_kl is not None:
             rows.append(("expected predictive KL", _ends(self.predictive_kl.interval)))
             rows.append(("  per new row", _ends(self.predictive_kl.interval, self.predictive_kl.n_rows)))
-        rows += [("theorem", self.theorem), ("confidence", f"{self.confidence:g}")]
+        return rows
+
+    def basis(self) -> list[tuple[str, str]]:
+        """What the numbers rest on: theorems, confidence, assumptions, notes."""
+        rows = [("theorem", self.theorem), ("confidence", f"{self.confidence:g}")]
         rows += [("assumed", text) for text in self.assumptions] or [("assumed", "nothing beyond the model itself")]
-        rows += [("note", text) for text in self.notes]
-        width = max(len(name) for name, _ in rows)
-        return "\n".join([*(f"{name:<{width}}  {text}" for name, text in rows), self.sentence()])
+        return [*rows, *(("note", text) for text in self.notes)]
 
     def without_rows(self) -> Certificate:
         """The statement about the training rows alone, which is what a model file keeps."""

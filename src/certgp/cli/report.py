@@ -1,0 +1,106 @@
+"""certgp report: one page about a saved model."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from certgp.cli.arguments import DATA_HELP, add_command, refuse_overwriting
+from certgp.cli.columns import columns_for, rows_for
+from certgp.cli.fitted_rows import training_rows
+from certgp.cli.output import Console, aligned
+from certgp.cli.training_data import split_rows
+from certgp.errors import DataFileError
+
+if TYPE_CHECKING:
+    from certgp.cli.arguments import Commands
+    from certgp.data import Rows
+    from certgp.data.tables import TableFiles
+    from certgp.estimators import GPRegressor
+
+ENDINGS = (".html", ".htm")
+_EXAMPLES = """\
+  certgp report price.model train.csv --out report.html                  judged by the rows that the fit held out
+  certgp report price.model new.csv --train train.csv --out report.html  judged by other rows
+"""
+
+
+def add_parser(commands: Commands) -> None:
+    """Declare the command and its options."""
+    summary = "write one page about a model: scores, calibration, inputs, what is proven, which rank"
+    parser = add_command(commands, "report", summary, _EXAMPLES, run)
+    parser.add_argument("model", metavar="MODEL", type=Path, help="file that 'certgp fit' or save() wrote")
+    parser.add_argument(
+        "data",
+        nargs="+",
+        metavar="DATA",
+        help=f"rows with the target that the model has not learned from, or the table of the fit: {DATA_HELP}",
+    )
+    parser.add_argument("--out", metavar="FILE", type=Path, required=True, help=".html file to write")
+    parser.add_argument(
+        "--train",
+        nargs="+",
+        metavar="FILE",
+        help="the table of the fit, where DATA is another: simple models learn from it and predictions are certified",
+    )
+    parser.add_argument("--title", help="title of the page")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Check, read, gather, write."""
+    console.status("starting")
+    from certgp.data.tables import check_writable, open_table
+    from certgp.estimators import load
+
+    check_writable(arguments.out, endings=ENDINGS)
+    files = open_table(arguments.data)
+    train = open_table(arguments.train) if arguments.train else None
+    refuse_overwriting(arguments.out, [arguments.model, *files.files])
+    model = load(arguments.model)
+    started = time.perf_counter()
+    held_out, learned = _rows(model, files, train, console)
+    console.status("writing the report")
+    page = model.report(held_out, path=arguments.out, rows=learned, title=arguments.title)
+    size = len(page.html.encode()) / 1e3
+    fields = {
+        "command": "report",
+        "model": str(arguments.model),
+        "out": str(arguments.out),
+        "n_rows": held_out.n_rows,
+        "kilobytes": size,
+        "seconds": time.perf_counter() - started,
+    }
+    text = aligned(
+        [
+            ("judged by", f"{held_out.n_rows:,} rows"),
+            ("saved", f"{arguments.out} ({size:.0f} KB, open it in a browser)"),
+        ]
+    )
+    console.result(fields, text)
+
+
+def _rows(
+    model: GPRegressor, files: TableFiles, train: TableFiles | None, console: Console
+) -> tuple[Rows, Rows | None]:
+    """Rows to judge by, and those the model learned from where they are known: the table of the fit holds both."""
+    from certgp.data import PickedRows
+
+    columns = columns_for(model, files, console)
+    if columns.target is None:
+        raise DataFileError(
+            f"{files.files[0]} has no column {model.target_name_ or 'y'!r}, the target; a report compares "
+            "predictions with it"
+        )
+    values = files.read([*columns.inputs, columns.target]).values
+    rows: Rows = rows_for(model, values[:, :-1], values[:, -1])
+    if train is not None:
+        return rows, training_rows(model, train, console)
+    table = model.table_
+    if table is not None and rows.n_rows == table.n_rows:
+        learned = training_rows(model, files, console)
+        if not table.test_fraction:
+            return rows, learned  # the page says that these are no new rows
+        return PickedRows(rows, split_rows(rows.n_rows, table.test_fraction, table.seed)[1]), learned
+    return rows, None

@@ -1,0 +1,77 @@
+"""What each input does to the predictions of a fitted model, judged on rows it has not learned from."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certgp.data import ArrayRows, Rows
+from certgp.errors import ExtrapolationWarning
+from certgp.report import Effect
+
+if TYPE_CHECKING:
+    from certgp.estimators.base import GPRegressor
+
+Array = NDArray[np.float64]
+_RELEVANCE_ROWS, _REPEATS = 1_000, 3
+_EFFECT_ROWS, _GRID = 60, 21
+_DRAWN = 6  # the most relevant inputs
+_ENDS = (0.02, 0.98)  # quantiles of an input between which its effect is drawn
+_Z95 = 1.96
+
+
+def find_effects(model: GPRegressor, rows: Rows, seed: int = 0) -> tuple[Effect, ...]:
+    """All inputs, the most relevant first; the effect of the first few is drawn."""
+    rng = np.random.default_rng(seed)
+    picked = np.sort(rng.permutation(rows.n_rows)[:_RELEVANCE_ROWS])
+    inputs, target = rows.take(picked)
+    assert target is not None
+    X, y = np.asarray(inputs, dtype=np.float64), np.asarray(target, dtype=np.float64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)
+        found = _relevance(model, X, y, rows, rng)
+        order = sorted(range(len(found)), key=lambda j: -found[j].relevance)
+        drawn = [j for j in order[:_DRAWN] if np.ptp(X[:, j]) > 0.0]
+        some = X[rng.permutation(len(X))[:_EFFECT_ROWS]]
+        effects = {j: _effect(model, found[j], X[:, j], some, j, rows) for j in drawn}
+    return tuple(effects.get(j, found[j]) for j in order)
+
+
+def _relevance(model: GPRegressor, X: Array, y: Array, rows: Rows, rng: np.random.Generator) -> list[Effect]:
+    """Growth of the RMSE when a column is shuffled: sqrt(m + d) - sqrt(m), m the mean squared error and d its growth,
+    whose standard error is that of a mean over rows.
+    """
+    names = rows.names
+    before = np.square(np.asarray(model.predict(ArrayRows(X, None, names))) - y)
+    found = []
+    for j, label in enumerate(names or [f"input {j}" for j in range(X.shape[1])]):
+        growth = np.zeros(len(y))
+        for _ in range(_REPEATS):
+            shuffled = X.copy()
+            shuffled[:, j] = rng.permutation(shuffled[:, j])
+            mean = np.asarray(model.predict(ArrayRows(shuffled, None, names)))
+            growth += (np.square(mean - y) - before) / _REPEATS
+        after = np.sqrt(max(float((before + growth).mean()), 0.0))
+        error = float(growth.std()) / np.sqrt(len(y)) / (2.0 * after) if after > 0.0 else 0.0
+        found.append(Effect(label, float(after - np.sqrt(before.mean())), error))
+    return found
+
+
+def _effect(model: GPRegressor, known: Effect, column: Array, some: Array, j: int, rows: Rows) -> Effect:
+    """The average of f over some rows with input j set to each value of a grid, and its posterior band: the variance of
+    an average is the mean of the joint covariance.
+    """
+    low, high = np.quantile(column, _ENDS)
+    grid = np.unique(column) if np.unique(column).size <= _GRID else np.linspace(low, high, _GRID)
+    mean, std = np.empty(len(grid)), np.empty(len(grid))
+    for i, value in enumerate(grid):
+        X = some.copy()
+        X[:, j] = value
+        f, covariance = model.predict(ArrayRows(X, None, rows.names), return_cov=True, include_noise=False)
+        mean[i], std[i] = f.mean(), np.sqrt(max(float(covariance.mean()), 0.0))
+    if len(grid) < 2:
+        return known
+    return Effect(known.name, known.relevance, known.relevance_error, grid, mean, mean - _Z95 * std, mean + _Z95 * std)

@@ -1,0 +1,89 @@
+"""A fitted model on rows it has not learned from, beside simple models on the same rows."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from certgp.data import Rows
+from certgp.data.rows import read_target
+from certgp.errors import ExtrapolationWarning, NotCertifiableError
+from certgp.estimators.simple_models import MOST_ROWS, predict_simple_models
+from certgp.estimators.validation import OutsideRange, check_inputs
+from certgp.guarantees import Certificate, Explanation, RankCurve, Yardstick, explain
+from certgp.report import Card, Predicted
+
+if TYPE_CHECKING:
+    from certgp.estimators.base import GPRegressor
+
+
+def predict_held_out(model: GPRegressor, rows: Rows) -> Predicted:
+    """What a model says of rows that hold their target."""
+    y = read_target(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)  # the card counts these rows
+        found = model.distribution(rows)
+    mean, variance = found.moments()
+    return Predicted("this model", y, mean, np.sqrt(variance), found.log_density(y), found.cdf(y))
+
+
+def count_outside(model: GPRegressor, rows: Rows) -> OutsideRange:
+    """How many rows lie outside the range of the training inputs, and in which columns; NaN is refused."""
+    fitted = model.fitted_model
+    return check_inputs(rows, fitted.lower, fitted.upper, fitted.process.returns_to_prior)
+
+
+def make_card(model: GPRegressor, rows: Rows, train: Rows | None, seed: int = 0) -> Card:
+    """Scores on ``rows``, beside baselines that learn from ``train`` where it is known."""
+    predicted, outside = predict_held_out(model, rows), count_outside(model, rows).outside
+    if train is None:
+        return Card(predicted, (), outside)
+    inputs = np.asarray(rows.take(slice(None))[0], dtype=np.float64)
+    baselines, learned = predict_simple_models(train, inputs, predicted.y, seed)
+    return Card(predicted, baselines, outside, learned if train.n_rows > MOST_ROWS else None)
+
+
+def find_rank_curve(model: GPRegressor, rows: Rows | None = None) -> RankCurve | None:
+    """What each rank gives; None for models that have none."""
+    with suppress(NotCertifiableError):
+        return model.rank_curve(rows)
+    return None
+
+
+def explain_certificate(
+    self: GPRegressor,
+    certificate: Certificate,
+    X: ArrayLike | Rows | None = None,
+    *,
+    coverage: float | None = None,
+    rows: str = "these {} rows",
+) -> Explanation:
+    """A certificate of this model in words, in the units of y and of the noise; ``print(gp.explain(c).text())``.
+
+    Parameters
+    ----------
+    certificate : of this model, from ``certify``
+    X : its rows, where it speaks of single predictions
+    coverage : share of held-out rows in their 95 % interval, where that was measured, to be told beside it
+    rows : what to call X
+    """
+    latent = None
+    if X is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            latent = np.square(self.predict(X, return_std=True, include_noise=False)[1])
+    return explain(certificate, replace(yardstick_of(self, latent, coverage), rows=rows))
+
+
+def yardstick_of(
+    model: GPRegressor, latent: NDArray[np.float64] | None = None, coverage: float | None = None
+) -> Yardstick:
+    """The scales of a model, in the units of y."""
+    noise = float(np.sqrt(model.noise_variance_ * model.noise_scale_))
+    prior = float(np.sqrt(float(model.kernel_.signal_variance)))
+    return Yardstick(noise, prior, model.target_name_ or "y", latent, coverage, find_rank_curve(model))

@@ -1,0 +1,64 @@
+"""All that a report says of a model, as plain values; nothing here is a row of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certgp.guarantees import Explanation
+from certgp.report.card import Card
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What one input does to the prediction."""
+
+    name: str
+    relevance: float  # by how much the RMSE of held-out rows grows when this column is shuffled, in the units of y
+    relevance_error: float  # its standard error
+    grid: Array | None = None  # values of the input (g,), where its effect is drawn
+    mean: Array | None = None  # (g,) prediction averaged over held-out rows with the input set to the value
+    lower: Array | None = None  # (g,) 95 % band of that average
+    upper: Array | None = None
+
+
+@dataclass(frozen=True)
+class RankChoice:
+    """What a rank gives and costs."""
+
+    rank: int
+    shift: float | None  # proven: typical distance to the exact GP, in predictive standard deviations
+    nlpd: float | None  # of held-out rows
+    megabytes: float  # of the model
+    milliseconds: float  # to predict 1,000 rows
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Something to know, and what to do about it."""
+
+    what: str
+    remedy: str
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """The content of a report."""
+
+    title: str
+    target: str
+    summary: tuple[str, ...]  # what was fitted, in sentences
+    settings: tuple[tuple[str, str], ...]  # the same as names and values
+    card: Card
+    noise: float  # standard deviation, in the units of the target
+    certificate: Explanation | None
+    obstacle: str  # why there is no certificate, where there is none
+    effects: tuple[Effect, ...]  # the most relevant input first
+    ranks: tuple[RankChoice, ...]
+    rank_obstacle: str  # why there is no choice of ranks, where there is none
+    advice: tuple[Advice, ...]
+    made: str  # version and date

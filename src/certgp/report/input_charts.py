@@ -1,0 +1,63 @@
+"""Charts of what the inputs do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from certgp.report.axes import ends
+from certgp.report.charts import figure
+from certgp.report.facts import Effect
+from certgp.report.markup import Markup, tag
+from certgp.report.svg import Chart, shortened
+
+_MOST_BARS = 20
+_ROW = 26.0  # height of a bar with its name
+_NAME = 140.0  # width of the names
+
+
+def relevance(effects: Sequence[Effect]) -> Markup:
+    """By how much the error grows when an input is shuffled, with two standard errors."""
+    shown = effects[:_MOST_BARS]
+    top = max(max(each.relevance + 2.0 * each.relevance_error for each in shown), 1e-12)
+    height = _ROW * len(shown) + 52.0
+    chart = Chart((0.0, 1.05 * top), (float(len(shown)), 0.0), ("growth of the RMSE", ""), height=height, left=_NAME)
+    for k, each in enumerate(shown):
+        low, high = (max(each.relevance + side * 2.0 * each.relevance_error, 0.0) for side in (-1, 1))
+        chart.box((0.0, max(each.relevance, 0.0)), (k + 0.22, k + 0.78), "bar")
+        middle = chart.y(k + 0.5)
+        chart.add(tag("line", x1=chart.x(low), x2=chart.x(high), y1=middle, y2=middle, class_="whisker"))
+        chart.add(
+            tag("text", shortened(each.name, _NAME), x=_NAME - 8.0, y=middle + 4.0, class_="tick", text_anchor="end")
+        )
+    drawing = chart.draw("Which inputs matter", "Bars of relevance, the most relevant input first", y_ticks=False)
+    rows = [[each.name, f"{each.relevance:.3g}", f"{2.0 * each.relevance_error:.2g}"] for each in effects]
+    reading = (
+        "How much larger the error of held-out rows becomes when one column is shuffled, with two standard errors. "
+        "Inputs that say the same thing share their relevance."
+    )
+    return figure("Which inputs matter", drawing, reading, ["input", "growth of RMSE", "two standard errors"], rows)
+
+
+def effect(each: Effect, limits: tuple[float, float], target: str) -> Markup:
+    """The average prediction along one input, with its 95 % band."""
+    assert each.grid is not None
+    assert each.mean is not None
+    assert each.lower is not None
+    assert each.upper is not None
+    xs = each.grid.tolist()
+    chart = Chart(ends(each.grid, margin=0.0), limits, (each.name, target), height=220.0)
+    chart.band(xs, each.lower.tolist(), each.upper.tolist(), "band strong")
+    chart.line(zip(xs, each.mean.tolist(), strict=True), "curve c0")
+    drawing = chart.draw(f"Effect of {each.name}", f"Average predicted {target} along {each.name} with a 95 % band")
+    rows = [
+        [f"{x:.4g}", f"{m:.4g}", f"{low:.4g} to {high:.4g}"]
+        for x, m, low, high in zip(each.grid, each.mean, each.lower, each.upper, strict=True)
+    ]
+    reading = f"Predicted {target}, averaged over held-out rows with {each.name} set to each value; 95 % band."
+    return figure(f"Effect of {each.name}", drawing, reading, [each.name, "average", "95 % band"], rows)
+
+
+def common_limits(effects: Sequence[Effect]) -> tuple[float, float]:
+    """One scale for all effects, so that they can be compared."""
+    drawn = [array for each in effects for array in (each.lower, each.upper) if array is not None]
+    return ends(*drawn) if drawn else (0.0, 1.0)

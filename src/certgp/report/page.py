@@ -1,0 +1,84 @@
+"""A report as one page of HTML: no file beside it, no request, readable without JavaScript."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from certgp.data.tables import replacing
+from certgp.report import sections
+from certgp.report.facts import Facts
+from certgp.report.markup import Markup, tag
+from certgp.report.ranks import rank_section
+
+_PARTS = {
+    "know": "What to know",
+    "scores": "How good it is",
+    "fitted": "What was fitted",
+    "predictions": "Predictions",
+    "inputs": "Inputs",
+    "proven": "What is proven",
+    "rank": "Which rank",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """A page about a fitted model; a notebook shows it in a frame."""
+
+    html: str
+
+    def save(self, path: str | Path) -> None:
+        """Write the page; the file appears whole or not at all."""
+        with replacing(Path(path)) as temporary:
+            temporary.write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{escape(self.html)}" style="width:100%;height:40rem;border:0" title="report"></iframe>'
+
+
+def make_report(facts: Facts) -> Report:
+    """The page of these facts."""
+    found = {
+        "know": sections.warnings(facts),
+        "scores": sections.scores(facts),
+        "fitted": sections.fitted(facts),
+        "predictions": sections.predictions(facts),
+        "inputs": sections.inputs(facts),
+        "proven": sections.certificate(facts),
+        "rank": rank_section(facts),
+    }
+    shown = {key: section for key, section in found.items() if section is not None}
+    links = [tag("li", tag("a", _PARTS[key], href=f"#{key}")) for key in shown]
+    script = _asset("page.js") if facts.ranks else ""
+    body = tag(
+        "body",
+        tag("header", tag("h1", facts.title), tag("p", sections.headline(facts), class_="lead")),
+        tag("main", tag("nav", tag("ul", *links), aria_label="sections"), sections.tiles(facts), *shown.values()),
+        tag("footer", tag("p", f"{facts.made}. Held-out rows appear as counts and averages only.")),
+        tag("script", Markup(script)) if script else None,
+    )
+    return Report(f"<!doctype html>\n{tag('html', _head(facts.title, script), body, lang='en')}\n")
+
+
+def _head(title: str, script: str) -> Markup:
+    """Nothing may be fetched, and no other script than ours may run."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"'sha256-{digest}'" if script else "'none'"
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}; base-uri 'none'; form-action 'none'"
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("style", Markup(_asset("page.css"))),
+    )
+
+
+def _asset(name: str) -> str:
+    return files("certgp.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,66 @@
+"""Predictions of rows whose target is known, and the scores that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from certgp.gp.calibration import gaussian_log_density
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """What one method says of n rows, beside their targets; all in the units of y."""
+
+    name: str
+    y: Array  # (n,)
+    mean: Array  # (n,)
+    std: Array  # (n,) of a new observation
+    log_density: Array  # (n,) of y
+    pit: Array  # (n,) probability that the method gives to values below y; uniform where it is calibrated
+
+    @staticmethod
+    def gaussian(name: str, y: Array, mean: Array, std: Array) -> Predicted:
+        """Of Gaussian predictions."""
+        density = gaussian_log_density(y, mean, np.square(std))
+        return Predicted(name, y, mean, std, density, np.asarray(ndtr((y - mean) / std)))
+
+    @property
+    def rmse(self) -> float:
+        """Root mean squared error."""
+        return float(np.sqrt(np.mean(np.square(self.mean - self.y))))
+
+    @property
+    def nlpd(self) -> float:
+        """Mean negative log predictive density; lower is better."""
+        return -float(np.mean(self.log_density))
+
+    @property
+    def z(self) -> Array:
+        """Residuals in predictive standard deviations (n,)."""
+        return (self.y - self.mean) / self.std
+
+    def inside(self, coverage: float) -> NDArray[np.bool_]:
+        """Which y (n,) lie in their central interval of this coverage."""
+        return np.abs(2.0 * self.pit - 1.0) <= coverage
+
+    def groups(self, most: int) -> list[NDArray[np.int64]]:
+        """Rows in groups of nearly equal size from the lowest prediction to the highest, at least 10 rows each where
+        there are that many.
+        """
+        count = int(np.clip(len(self.y) // 10, 1, most))
+        return np.array_split(np.argsort(self.mean, kind="stable"), count)
+
+    def coverage(self, nominal: float) -> float:
+        """The share of y in central intervals of this nominal coverage."""
+        return float(np.mean(self.inside(nominal)))
+
+
+def coverage_error(nominal: float, n: int, errors: float = 2.0) -> float:
+    """Two, or more, standard errors of an observed coverage of n rows, where the nominal one is true."""
+    return errors * float(np.sqrt(nominal * (1.0 - nominal) / n))

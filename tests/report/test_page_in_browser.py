@@ -1,0 +1,115 @@
+"""The page in a real browser: drawn, quiet, alone, usable by keyboard, on a phone and in the dark."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from chromium import browsing, find_chromium
+
+# For every piece of text: its colour against the nearest opaque background, as in WCAG 2.2, 1.4.3.
+CONTRAST = """
+(() => {
+  const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => {
+    const linear = (v) => { v /= 255; return v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; };
+    return .2126 * linear(r) + .7152 * linear(g) + .0722 * linear(b);
+  };
+  const behind = (node) => {
+    for (let at = node; at; at = at.parentElement) {
+      const found = parse(getComputedStyle(at).backgroundColor);
+      if (found.length === 3 || found[3] === 1) return found;
+    }
+    return [255, 255, 255];
+  };
+  document.querySelectorAll("details").forEach((each) => { each.open = true; });
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let worst = [99, "", 0];
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const parent = node.parentElement, style = getComputedStyle(parent);
+    if (!node.textContent.trim() || ["SCRIPT", "STYLE", "title", "desc"].includes(parent.tagName)) continue;
+    const colour = parse(parent.closest("svg") ? style.fill : style.color);
+    const [a, b] = [light(colour), light(behind(parent))].sort((x, y) => y - x);
+    worst[2] += 1;
+    const ratio = (a + .05) / (b + .05);
+    if (ratio < worst[0]) { worst[0] = ratio; worst[1] = node.textContent; }
+  }
+  document.querySelectorAll("details").forEach((each) => { each.open = false; });
+  return worst;
+})()
+"""
+SHOWN = """
+Object.fromEntries(["rank", "bound", "score", "memory", "time"].map(
+  (key) => [key, document.getElementById("rank-" + key).textContent]))
+"""
+
+
+@pytest.fixture(scope="module")
+def tab(page, tmp_path_factory):
+    chromium = find_chromium()
+    if chromium is None:
+        assert "CI" not in os.environ, "chromium is missing; scripts/install_browser.sh installs it"
+        pytest.skip("no chromium here; scripts/install_browser.sh installs it")
+    with browsing(chromium, tmp_path_factory.mktemp("profile")) as found:
+        found.look(1100, 900)
+        found.open(page)
+        yield found
+
+
+def test_charts_are_drawn_and_nothing_is_asked_for_or_complained_about(tab, page):
+    sizes = tab.evaluate("[...document.querySelectorAll('figure svg')].map(s => [s.clientWidth, s.clientHeight])")
+    assert len(sizes) >= 10
+    assert all(width > 200 and height > 80 for width, height in sizes)
+    shapes = tab.evaluate("document.querySelectorAll('figure svg :is(polyline, rect, circle, polygon)').length")
+    assert shapes > 100
+    assert [event["request"]["url"] for event in tab.of("Network.requestWillBeSent")] == [page.as_uri()]
+    assert not tab.of("Log.entryAdded")
+    assert not tab.of("Runtime.exceptionThrown")
+    assert not tab.of("Runtime.consoleAPICalled")
+
+
+def test_the_slider_changes_all_numbers_by_keyboard(tab):
+    before, marks = tab.evaluate(SHOWN), tab.evaluate("document.getElementById('dot-first').getAttribute('cx')")
+    tab.evaluate("document.getElementById('rank-slider').focus()")
+    for kind in ("keyDown", "keyUp"):
+        tab.send("Input.dispatchKeyEvent", type=kind, key="Home", code="Home", windowsVirtualKeyCode=36)
+    after = tab.evaluate(SHOWN)
+    assert before["rank"] == "25"
+    assert after["rank"] == "1"
+    assert all(before[key] != after[key] for key in before), (before, after)
+    assert tab.evaluate("document.getElementById('dot-first').getAttribute('cx')") != marks
+    assert tab.evaluate("document.getElementById('rank-slider').getAttribute('aria-valuetext')") == "rank 1"
+
+
+@pytest.mark.parametrize("width", [320, 360, 768])
+def test_no_sideways_scrolling(tab, width):
+    tab.look(width, 740)
+    tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    sizes = tab.evaluate(
+        "[...document.querySelectorAll('svg text')].map(t => t.getBoundingClientRect()).map(b => [b.left, b.right])"
+    )
+    assert min(left for left, _ in sizes) >= -1
+    assert max(right for _, right in sizes) <= width + 1
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_text_can_be_read(tab, dark):
+    tab.look(1100, 900, dark=dark)
+    ratio, text, count = tab.evaluate(CONTRAST)
+    assert count > 300
+    assert ratio >= 4.5, f"{ratio:.2f} for {text!r}"
+    background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (max(int(part) for part in background[4:-1].split(",")) < 60) == dark
+
+
+def test_it_is_readable_without_scripts_and_on_paper(tab, page):
+    tab.look(800, 1000, media="print")
+    assert tab.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
+    tab.look(1100, 900)
+    tab.send("Emulation.setScriptExecutionDisabled", value=True)
+    tab.open(page)
+    tab.send("Emulation.setScriptExecutionDisabled", value=False)
+    assert tab.evaluate("document.getElementById('rank-chooser').hidden")
+    assert tab.evaluate("document.getElementById('rank-rank').textContent") == "25"
+    assert tab.evaluate("document.querySelectorAll('#rank tbody tr').length") > 5
