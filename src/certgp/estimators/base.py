@@ -21,13 +21,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from certgp.checks import check_count, check_flag, check_fraction, numbers
 from certgp.data import Rows, StandardisedRows, Standardiser, Summary, check_finite, summarise
+from certgp.data.outputs import OutputRows
 from certgp.data.rows import read_target
-from certgp.errors import InvalidInputError, NotCertifiableError
+from certgp.errors import InvalidInputError
+from certgp.estimators.certifying import certify_model
 from certgp.estimators.fitting import Fitting, make_settings, run_rounds
-from certgp.estimators.training_rows import source_of, training_source, validation_rows
+from certgp.estimators.outputs import (
+    OWN,
+    fit_together,
+    parameters_of_output,
+    score_outputs,
+    share_features,
+    varies_by_output,
+)
+from certgp.estimators.training_rows import source_of, validation_rows
 from certgp.estimators.validation import (
     check_engine,
     check_inputs,
+    check_row_pair,
+    has_outputs,
     load_inputs,
     load_rows,
     new_generator,
@@ -37,17 +49,18 @@ from certgp.estimators.validation import (
 from certgp.gp import NoiseGain, NoiseModel
 from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate, RankCurve
-from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK, Request, certify
+from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK, Request
 from certgp.guarantees.prediction_bounds import Confirm
 from certgp.guarantees.rank_curve import rank_curve_of
 from certgp.guarantees.statistical import DEFAULT_PROBES
 from certgp.methods import registered_name
-from certgp.models import FittedModel
+from certgp.models import FittedModel, FittedOutputs
 from certgp.training import Callback, OptimisationResult
 from certgp.training.recipes import DTYPES, Fit, Settings, Trainer
 
 Array = NDArray[np.float64]
 ESTIMATORS: dict[str, type[GPRegressor]] = {}
+_OF_INPUTS = ("n_features_in_", "feature_names_in_")
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
@@ -68,8 +81,10 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     table_: Any = None  # its layout
     method_: str | None = None  # the method that won, where several were compared
     choice_: str | None = None  # why, in words
+    outputs_: tuple[Self, ...] | None = None  # of several outputs, a fitted estimator for each
     _model: FittedModel | None = None
     _fitting: Fitting | None = None  # only while a fit goes on
+    _together: FittedOutputs | None = None  # the models of ``outputs_``
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -83,6 +98,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn hyper-parameters from all rows and condition on them. X (N, D), y (N,), or rows that hold both.
 
+        Several outputs are y (N, q), NaN where one is missing; ``outputs_`` then has a fitted estimator for each, and
+        predictions have an axis of outputs (N, q).
         With ``sample_weight`` (N,) the noise variance of row i is ``noise_variance_`` / sample_weight_i; 0 leaves the
         row out. A row to predict has weight one.
         """
@@ -96,14 +113,48 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def _fit(self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         self._check_parameters()
-        self.target_name_ = self.table_ = None
+        self.target_name_ = self.table_ = self.outputs_ = self._together = None
         rows = load_rows(self, X, y, sample_weight, least_rows=2)
+        if has_outputs(rows):
+            return self._fit_outputs(OutputRows.of(rows))
         summary = summarise(rows)
         warn_about_constants(summary, self.standardize)
         if self.standardize:
             warn_about_far_numbers(summary)
         self._publish(*run_rounds(partial(self._prepare, given=rows), rows, summary, self.calibrate))
         self._fitting = None
+        return self
+
+    def _fit_outputs(self, rows: OutputRows) -> Self:
+        """Fit an estimator for each output: together where they can share features, else one after the other."""
+        rows.check_enough([str(j) for j in range(rows.count)])
+        given = self.get_params(deep=False)
+        parts = tuple(type(self)(**parameters_of_output(given, j, rows.count)) for j in range(rows.count))
+        if share_features(parts):
+            found = fit_together(parts, rows, given.get("checkpoint"))
+            for part, (model, fit) in zip(parts, found, strict=True):
+                part._publish(model, fit)
+        else:
+            for j, part in enumerate(parts):
+                part.fit(rows.output(j))
+        for part in parts:
+            part.__dict__.update({name: self.__dict__[name] for name in _OF_INPUTS if name in self.__dict__})
+        return self.hold_outputs(parts)
+
+    def hold_outputs(self, parts: Sequence[Self]) -> Self:
+        """Predict with these, one for each output, from now on; for whatever fits or loads them."""
+        self.outputs_, self._model = tuple(parts), None
+        self.kernel_ = tuple(part.kernel_ for part in parts)
+        self.noise_variance_ = np.array([part.noise_variance_ for part in parts])
+        self.noise_scale_ = np.array([part.noise_scale_ for part in parts])
+        self.rank_ = parts[0].rank_ if len({part.rank_ for part in parts}) == 1 else np.array([p.rank_ for p in parts])
+        self.n_iter_ = max(part.n_iter_ for part in parts)
+        self.converged_ = all(part.converged_ for part in parts)
+        self.stop_reason_ = "; ".join(dict.fromkeys(part.stop_reason_ for part in parts))
+        self.history_, self.trials_ = parts[0].history_, parts[0].trials_
+        if parts[0].method_ is not None:
+            self.method_ = ", ".join(str(part.method_) for part in parts)
+            self.choice_ = "\n".join(f"output {j}: {part.choice_}" for j, part in enumerate(parts))
         return self
 
     def _prepare(self, rows: Rows, summary: Summary, given: Rows) -> Fitting:
@@ -119,9 +170,15 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Condition on further rows; hyper-parameters, noise model, features, units stay. The first call is ``fit``."""
-        if self._model is None:
+        if self._model is None and self.outputs_ is None:
             return self.fit(X, y, sample_weight)
         rows = load_rows(self, X, y, sample_weight, reset=False)
+        if self.outputs_ is not None:
+            more = OutputRows.of(rows)
+            for j in np.flatnonzero(more.observed.any(0)):
+                self.outputs_[j].partial_fit(more.output(j))
+            return self
+        self._model = self._fitted()
         lower, upper = summarise(rows).range()
         self._model = model = self._model.extended(source_of(self._model, rows), lower, upper, self._engine())
         self.rank_ = model.process.rank
@@ -144,7 +201,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def predict(
         self, X: ArrayLike | Rows, return_std: bool = False, return_cov: bool = False, include_noise: bool = True
     ) -> Array | tuple[Array, Array]:
-        """Predictive mean (n,), optionally with standard deviations (n,) or the joint covariance (n, n).
+        """Predictive mean (n,), optionally with standard deviations (n,) or the joint covariance (n, n); of several
+        outputs (n, q), (n, q) and (n, n, q).
 
         ``include_noise=True`` speaks of new observations y, ``False`` of the function f behind them.
         """
@@ -152,7 +210,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             raise InvalidInputError(
                 "return_std and return_cov cannot both be asked for; the covariance holds the variances"
             )
-        model, rows = self._fitted(), self._load_inputs(X)
+        model, rows = self._predictor(), self._load_inputs(X)
         if return_cov:
             return model.mean_and_covariance(rows, include_noise)
         if not return_std:
@@ -161,48 +219,54 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return mean, np.sqrt(variance)
 
     def predict_quantiles(self, X: ArrayLike | Rows, quantiles: ArrayLike) -> Array:
-        """Quantiles of the predictive distribution of y: (n, number of quantiles)."""
+        """Quantiles of the predictive distribution of y: (n, number of quantiles), of several outputs (n, q, ...)."""
         levels = np.atleast_1d(numbers("quantiles", quantiles, "lie strictly between 0 and 1"))
         if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
             raise InvalidInputError(f"quantiles must lie strictly between 0 and 1, found {quantiles!r}")
-        return self._fitted().observations(self._load_inputs(X)).quantiles(levels)
+        return self._predictor().observations(self._load_inputs(X)).quantiles(levels)
 
     def predict_interval(self, X: ArrayLike | Rows, coverage: float = 0.95) -> tuple[Array, Array]:
-        """Lower and upper ends, each (n,), of the central interval that holds a new y with probability ``coverage``."""
+        """Lower and upper ends, each (n,) or (n, q), of the central interval that holds a new y with probability ``coverage``."""
         half = 0.5 * check_fraction("coverage", coverage)
         ends = self.predict_quantiles(X, [0.5 - half, 0.5 + half])
-        return ends[:, 0], ends[:, 1]
+        return ends[..., 0], ends[..., 1]
 
     def sample_y(
         self, X: ArrayLike | Rows, n_samples: int = 1, random_state: Any = 0, include_noise: bool = True
     ) -> Array:
-        """Joint draws at the rows of X: (n, n_samples)."""
+        """Joint draws at the rows of X: (n, n_samples), of several outputs (n, q, n_samples)."""
         check_count("n_samples", n_samples)
-        model, rows = self._fitted(), self._load_inputs(X)
+        model, rows = self._predictor(), self._load_inputs(X)
         source = torch.Generator().manual_seed(int(check_random_state(random_state).randint(2**31 - 1)))
         return model.sample(rows, n_samples, source, include_noise)
 
     def score(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
-        """R^2 of the predictive means: 1 - (mean squared error) / (variance of y)."""
+        """R^2 of the predictive means: 1 - (mean squared error) / (variance of y); of several outputs the mean."""
+        if self.outputs_ is not None:
+            rows = OutputRows.of(load_rows(self, X, y, sample_weight, reset=False))
+            return float(np.mean([part.score(rows.output(j)) for j, part in enumerate(self.outputs_)]))
         if not isinstance(X, Rows):
             return float(super().score(X, y, sample_weight))
         rows = load_rows(self, X, y, sample_weight, reset=False)
         return float(super().score(rows, read_target(rows), rows.weights(slice(None))))
 
-    def nlpd(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
-        """Mean negative log predictive density of y (n,) at X (n, D), in the units of y; lower is better.
+    def nlpd(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Any:
+        """Mean negative log predictive density of y (n,) at X (n, D), in the units of y; lower is better. Of several
+        outputs (q,).
 
         With ``sample_weight`` (n,) the weighted mean over rows, as in ``score``; each has the noise of weight one.
         """
-        model = self._fitted()
+        model = self._predictor()
         rows = load_rows(self, X, y, sample_weight, reset=False)
+        if isinstance(model, FittedOutputs):
+            return score_outputs(model, OutputRows.of(rows))
         check_finite(rows)
         densities = model.observations(rows).log_density(read_target(rows))
         return -float(np.average(densities, weights=rows.weights(slice(None))))
 
-    def log_marginal_likelihood(self) -> float:
-        """Log density of the training targets under the fitted model, in the units of y."""
-        return self._fitted().log_evidence()
+    def log_marginal_likelihood(self) -> Any:
+        """Log density of the training targets under the fitted model, in the units of y; of several outputs (q,)."""
+        return self._predictor().log_evidence()
 
     def certify(
         self,
@@ -215,8 +279,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         probes: int = DEFAULT_PROBES,
         exact_solve: bool | Confirm = False,
         rows: tuple[ArrayLike, ...] | Rows | None = None,
-    ) -> Certificate:
-        """How far this model is from the exact GP with the same hyper-parameters, with proof.
+    ) -> Any:
+        """How far this model is from the exact GP with the same hyper-parameters, with proof: a ``Certificate``, of
+        several outputs a tuple of them, one each.
 
         Parameters
         ----------
@@ -243,38 +308,33 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         rows with the same weights, also for rows outside the training range. Behind a projection or a network it is the
         exact GP on their outputs, and the sentence says so. An exact GP is its own truth.
         """
-        model = self._fitted()
         request = Request(reference_rank, tol, max_reference_rank, delta, probes, exact_solve)
-        known, plain = model.certificate, X is None and request.plain
-        if plain and rows is None and known is not None and model.rows is None:
-            return known
-        new = None if X is None else self._load_inputs(X).take(slice(None))[0]
-        if not model.in_float64:
-            raise NotCertifiableError(
-                "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
-            )
-        read = partial(training_source, self, model, rows)
-        found = certify(
-            model.process,
-            model.standardiser,
-            new,
-            read,
-            request,
-            self._engine(),
-            self._new_generator,
-            check_rows=rows is not None,
-        )
-        if plain and known is not None and known.kl.upper <= found.kl.upper:
-            return known
-        if found.confidence == 1.0 and (known is None or found.kl.upper < known.kl.upper):
-            self._model = replace(model, certificate=found.without_rows())
+        if self.outputs_ is not None:
+            if rows is None:
+                return tuple(part._certify(X, None, request) for part in self.outputs_)
+            given = OutputRows.of(load_rows(self, *check_row_pair(rows), reset=False))
+            return tuple(part._certify(X, given.output(j), request) for j, part in enumerate(self.outputs_))
+        return self._certify(X, rows, request)
+
+    def _certify(
+        self, X: ArrayLike | Rows | None, rows: tuple[ArrayLike, ...] | Rows | None, request: Request
+    ) -> Certificate:
+        """Of one output."""
+        model, new = self._fitted(), None if X is None else self._load_inputs(X)
+        found, self._model = certify_model(self, model, new, rows, request, self._engine(), self._new_generator)
         return found
 
-    def rank_curve(self, X: ArrayLike | Rows | None = None, y: ArrayLike | None = None) -> RankCurve:
-        """Log evidence and guarantee for every rank up to the fitted one, at the fitted hyper-parameters.
+    def rank_curve(self, X: ArrayLike | Rows | None = None, y: ArrayLike | None = None) -> Any:
+        """Log evidence and guarantee for every rank up to the fitted one, at the fitted hyper-parameters: a
+        ``RankCurve``, of several outputs a tuple of them.
 
         With validation rows X (n, D), y (n,) also their mean negative log predictive density at every rank.
         """
+        if self.outputs_ is not None:
+            if X is None:
+                return tuple(part.rank_curve() for part in self.outputs_)
+            given = OutputRows.of(load_rows(self, X, y, reset=False))
+            return tuple(part.rank_curve(given.output(j)) for j, part in enumerate(self.outputs_))
         model = self._fitted()
         validation = None if X is None and y is None else validation_rows(self, model, X, y)
         curve = rank_curve_of(model.process, validation, model.in_float64)
@@ -291,20 +351,20 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         """
         from certgp.estimators.persistence import save
 
-        model = self._fitted()
-        if model.process.holds_rows and not include_training_data:
+        if self.needs_training_data and not include_training_data:
             raise InvalidInputError(
                 "an exact or local GP cannot predict without its training rows, and model files hold none by default; "
                 "call save(path, include_training_data=True) to write them, or fit a low-rank model"
             )
-        save(self, model, Path(path))
+        save(self, Path(path))
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot work, before the data are looked at: making a trainer checks them."""
         for name, parameter in signature(type(self)).parameters.items():
             if isinstance(parameter.default, bool):
                 check_flag(name, self.get_params(deep=False)[name])
-        self.trainer(make_settings(self, self.trainer_parameters(), Standardiser.identity(0)))
+        if not any(varies_by_output(self.get_params(deep=False).get(name)) for name in OWN):
+            self.trainer(make_settings(self, self.trainer_parameters(), Standardiser.identity(0)))
 
     def trainer_parameters(self) -> dict[str, Any]:
         """The parameters that concern whatever trains this model."""
@@ -331,9 +391,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             self.method_, self.choice_ = fit.method, fit.choice
 
     @property
-    def log_marginal_likelihood_(self) -> float:
+    def log_marginal_likelihood_(self) -> Any:
         """Log density of the training targets in the units of y; a local GP computes it when it is first asked for."""
-        return self._fitted().log_evidence()
+        return self.log_marginal_likelihood()
 
     @property
     def row_weights_(self) -> Array | None:
@@ -369,12 +429,12 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     @property
     def certifies_itself(self) -> bool:
         """Can predictions be certified without reading the training rows again?"""
-        return self._fitted().certifies_itself
+        return all(model.certifies_itself for model in self.models)
 
     @property
     def needs_training_data(self) -> bool:
         """Does the model predict from the training rows themselves, so that a file must hold them?"""
-        return self._fitted().process.holds_rows
+        return any(model.process.holds_rows for model in self.models)
 
     def hold(self, model: FittedModel) -> None:
         """Predict with this model from now on; for whatever fits or loads one."""
@@ -384,12 +444,37 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def _fitted(self) -> FittedModel:
         """The fitted model, or scikit-learn's error."""
         check_is_fitted(self)
+        if self.outputs_ is not None:
+            raise InvalidInputError(
+                f"this belongs to one output, and the fit had {len(self.outputs_)}: ask outputs_[0] and its neighbours"
+            )
         if self._model is None:
             raise InvalidInputError("this estimator has no fitted model; call fit first")
         return self._model
 
+    @property
+    def models(self) -> tuple[FittedModel, ...]:
+        """The fitted model of each output; one where y was (N,)."""
+        if self.outputs_ is None:
+            return (self._fitted(),)
+        return tuple(part._fitted() for part in self.outputs_)
+
+    def _predictor(self) -> FittedModel | FittedOutputs:
+        """What predicts: the fitted model, or those of all outputs together."""
+        models = self.models
+        if self.outputs_ is None:
+            return models[0]
+        if self._together is None or any(a is not b for a, b in zip(models, self._together.models, strict=True)):
+            self._together = FittedOutputs(models)
+        return self._together
+
     def _load_inputs(self, X: ArrayLike | Rows) -> Rows:
         """Rows to predict, checked; those outside the training range are announced."""
-        model, rows = self._fitted(), load_inputs(self, X)
-        check_inputs(rows, model.lower, model.upper, model.process.returns_to_prior)
+        model, rows = self._predictor(), load_inputs(self, X)
+        check_inputs(rows, model.lower, model.upper, model.returns_to_prior)
         return rows
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

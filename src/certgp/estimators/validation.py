@@ -57,15 +57,33 @@ def load_rows(
             raise InvalidInputError("the rows given as X hold no target y; give rows whose take() returns it")
         rows = as_rows(inputs, y)
     else:
-        target = column_or_1d(y, warn=True)
+        target = y if np.ndim(y) == 2 and np.shape(y)[1] > 1 else column_or_1d(y, warn=True)
         check_consistent_length(inputs, target)
         rows = as_rows(inputs, target)
+    if not reset:
+        _check_outputs(estimator, rows)
     rows = weigh_rows(rows, sample_weight)
     if rows.n_rows < least_rows:
         raise InvalidInputError(
             f"sample_weight leaves {rows.n_rows} row(s) of weight above zero; at least {least_rows} are needed"
         )
     return rows
+
+
+def has_outputs(rows: Rows) -> bool:
+    """Do the rows have several outputs, y (n, q)?"""
+    y = rows.take(slice(0, 1))[1]
+    return y is not None and y.ndim == 2
+
+
+def _check_outputs(estimator: BaseEstimator, rows: Rows) -> None:
+    """Refuse rows with other outputs than those of the fit."""
+    y, parts = rows.take(slice(0, 1))[1], vars(estimator).get("outputs_")
+    found = None if y is None or y.ndim == 1 else y.shape[1]
+    fitted = None if parts is None else len(parts)
+    if found != fitted:
+        shape, other = ("(n,)" if count is None else f"(n, {count})" for count in (found, fitted))
+        raise InvalidInputError(f"y has shape {shape} and the fit had y of shape {other}; give the outputs of the fit")
 
 
 def load_inputs(estimator: BaseEstimator, X: Any) -> Rows:

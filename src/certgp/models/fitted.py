@@ -102,10 +102,17 @@ class FittedModel:
             Mixture.of_observations(self.process, self.tensor(X))
             for X, _ in rows.chunks(default_chunk_rows(self.process.rank))
         ]
-        means = np.concatenate([each.means for each in found], 1)
-        variances = np.concatenate([each.variances for each in found], 1)
+        return self.in_user_units(Mixture.join(found))
+
+    def in_user_units(self, found: Mixture) -> Mixture:
+        """Standardised predictive distributions in the units of y."""
         units = self.standardiser
-        return Mixture(units.mean_to_user(means), units.variance_to_user(variances), found[-1].weights)
+        return Mixture(units.mean_to_user(found.means), units.variance_to_user(found.variances), found.weights)
+
+    @property
+    def returns_to_prior(self) -> bool:
+        """Do predictions fall back towards the prior far outside the training inputs?"""
+        return self.process.returns_to_prior
 
     def mean_and_covariance(self, rows: Rows, include_noise: bool) -> tuple[Array, Array]:
         """Mean (n,) and joint covariance (n, n) in the user's units."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from certgp.checks import check_rank
 from certgp.data import RowSource, target_is_constant
+from certgp.data.outputs import OutputSource
 from certgp.data.summary import DISTINCT_LIMIT
 from certgp.errors import InvalidInputError, RankWarning, warn_user
 from certgp.gp import GaussianProcess, LowRankProcess
@@ -37,15 +38,33 @@ class Fit:
         return self.process
 
 
+@dataclass(frozen=True, eq=False)
+class OutputsFit:
+    """Processes of several outputs with the same features, and how these came about."""
+
+    processes: tuple[LowRankProcess, ...]
+    outcome: OptimisationResult
+    trials: tuple[Trial, ...]
+
+    def fits(self) -> list[Fit]:
+        """The same for each output."""
+        return [Fit(process, self.outcome, self.trials) for process in self.processes]
+
+
 class Trainer(ABC):
     """Trains one model on standardised rows; made anew for every fit."""
 
     calibrates: ClassVar[bool] = False  # does training itself hold rows back to scale the noise?
     learns_noise: ClassVar[bool] = False  # does it decide on noise(x) itself?
+    shares_outputs: ClassVar[bool] = False  # can several outputs have the same features?
     group: int = 1  # features come in groups of this size
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+
+    def fit_outputs(self, source: OutputSource, settings: Sequence[Settings]) -> OutputsFit:
+        """Train one set of features for several outputs, whose settings differ in units, noise and variances."""
+        raise TypeError(f"a {type(self).__name__} trains one output at a time")
 
     @abstractmethod
     def fit_at(self, source: RowSource, rank: int) -> Fit:
