@@ -1,6 +1,4 @@
-"""Several outputs over the same features against one dense GP each: statistics, evidence, gradients, with missing numbers
-and weights.
-"""
+"""Several outputs over the same features against one dense GP each, with missing numbers and weights."""
 
 from __future__ import annotations
 

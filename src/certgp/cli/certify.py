@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from certgp.cli.arguments import DATA_HELP, add_command, coverage, positive_int, positive_number
 from certgp.cli.columns import columns_for, rows_for
@@ -127,11 +127,11 @@ def _certificate(
     from certgp.checks import check_reference_rank
 
     if train is None:
-        return model.certify(X)
+        return cast("Certificate", model.certify(X))
     rows = _training_rows(model, train, console)
     if arguments.reference_rank is not None:
         check_reference_rank("--reference-rank", arguments.reference_rank, rows.n_rows)
-    return model.certify(
+    found: Certificate = model.certify(
         X,
         rows=rows,
         reference_rank=arguments.reference_rank or (None if arguments.tol else 4 * model.rank_),
@@ -139,6 +139,7 @@ def _certificate(
         delta=arguments.delta,
         exact_solve=_asking(arguments.yes, console) if arguments.exact_solve else False,
     )
+    return found
 
 
 def _training_rows(model: GPRegressor, train: TableFiles, console: Console) -> Rows:

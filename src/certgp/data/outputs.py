@@ -36,7 +36,7 @@ class TargetRows(Rows):
 
 
 class OutputRows:
-    """Rows and their targets Y (N, q), NaN where one is missing. Y is held in memory; inputs are read as they are used."""
+    """Rows and their targets Y (N, q), NaN where one is missing. Y is held in memory, inputs are read in chunks."""
 
     def __init__(self, inputs: Rows, Y: Array) -> None:
         self.inputs, self.Y = TargetRows(inputs, None), Y
@@ -59,15 +59,15 @@ class OutputRows:
     @property
     def count(self) -> int:
         """q, the number of outputs."""
-        return self.Y.shape[1]
+        return int(self.Y.shape[1])
 
-    def check_enough(self, names: Sequence[str]) -> None:
+    def check_enough(self) -> None:
         """Refuse outputs with too few targets to learn from."""
-        for name, number in zip(names, self.observed.sum(0), strict=True):
+        for name, number in enumerate(self.observed.sum(0)):
             if number < _FEWEST_ROWS:
                 raise InvalidInputError(
-                    f"output {name} of y has {number} number(s) that are not missing; at least {_FEWEST_ROWS} are "
-                    "needed, so leave the output out"
+                    f"output {name} of y (counted from 0) has {number} number(s) that are not missing; at least "
+                    f"{_FEWEST_ROWS} are needed, so leave the output out"
                 )
 
     def output(self, j: int) -> Rows:
@@ -77,7 +77,11 @@ class OutputRows:
             return TargetRows(self.inputs, self.Y[:, j])
         return TargetRows(PickedRows(self.inputs, rows), self.Y[rows, j])
 
-    def summarise(self, names: Sequence[str]) -> list[Summary]:
+    def split(self) -> list[Rows]:
+        """Those of each output."""
+        return [self.output(j) for j in range(self.count)]
+
+    def summarise(self) -> list[Summary]:
         """One for each output: inputs as all rows have them, range and target as its own have them.
 
         Outputs observed at the same rows need one pass over these.
@@ -87,7 +91,7 @@ class OutputRows:
         weights = self.inputs.weights(slice(None))
         seen: dict[bytes, Summary] = {np.ones(len(self.Y), dtype=bool).tobytes(): whole}
         found = []
-        for j, name in enumerate(names):
+        for j in range(self.count):
             rows = self.observed[:, j]
             key = rows.tobytes()
             if key not in seen:
@@ -95,7 +99,7 @@ class OutputRows:
             ends = seen[key].inputs
             inputs = replace(whole.inputs, least=ends.least, largest=ends.largest)
             own = None if weights is None else weights[rows]
-            target = column_moments(self.Y[rows, j : j + 1], [f"output {name} of y"], own)
+            target = column_moments(self.Y[rows, j : j + 1], [f"output {j} of y"], own)
             found.append(replace(whole, n_rows=int(rows.sum()), inputs=inputs, target=target, digest=digest))
         return found
 

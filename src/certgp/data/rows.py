@@ -169,8 +169,8 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
 def as_rows(X: Any, y: Any = None) -> Rows:
     """Rows of whatever holds them: an array, a memory map, a list, a pandas or polars frame, an Arrow table.
 
-    y (N,), or (N, q) of several outputs, may be an array, a list, a series or a frame. A ``Rows`` object is returned as it is; it holds its own target, so y
-    must then be None.
+    y (N,), or (N, q) of several outputs, may be an array, a list, a series or a frame. A ``Rows`` object is returned as
+    it is; it holds its own target, so y must then be None.
     """
     if isinstance(X, Rows):
         if y is not None:

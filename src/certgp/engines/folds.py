@@ -42,4 +42,4 @@ def _fold(
     def task(chunk: Chunk) -> AnyStatistics:
         return statistics_of(evaluate(chunk.X), chunk.y, model.diagonal(chunk.X), chunk.weight)
 
-    return engine.fold(task, source, model.width)  # type: ignore[type-var]  # a sum is of one kind or the other
+    return engine.fold(task, source, model.width)

@@ -2,65 +2,49 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from typing import Any, Self, dataclass_transform
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from certgp.checks import check_count, check_flag, check_fraction, numbers
-from certgp.data import Rows, StandardisedRows, Standardiser, Summary, check_finite, summarise
+from certgp.checks import check_count, check_fraction, check_levels
+from certgp.data import Rows, Summary, check_finite, summarise
 from certgp.data.outputs import OutputRows
 from certgp.data.rows import read_target
 from certgp.errors import InvalidInputError
+from certgp.estimators import outputs as several
 from certgp.estimators.certifying import certify_model
-from certgp.estimators.fitting import Fitting, make_settings, run_rounds
-from certgp.estimators.outputs import (
-    OWN,
-    fit_together,
-    parameters_of_output,
-    score_outputs,
-    share_features,
-    varies_by_output,
-)
-from certgp.estimators.training_rows import source_of, validation_rows
+from certgp.estimators.fitting import Fitting, prepare_fitting, run_rounds
+from certgp.estimators.training_rows import curve_of_model, source_of
 from certgp.estimators.validation import (
     check_engine,
-    check_inputs,
     check_row_pair,
     has_outputs,
     load_inputs,
     load_rows,
     new_generator,
-    warn_about_constants,
-    warn_about_far_numbers,
+    new_torch_generator,
+    warn_about_columns,
 )
-from certgp.gp import NoiseGain, NoiseModel
-from certgp.gp.student import StudentNoise
-from certgp.guarantees import Certificate, RankCurve
+from certgp.guarantees import Certificate
 from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK, Request
 from certgp.guarantees.prediction_bounds import Confirm
-from certgp.guarantees.rank_curve import rank_curve_of
 from certgp.guarantees.statistical import DEFAULT_PROBES
 from certgp.methods import registered_name
 from certgp.models import FittedModel, FittedOutputs
 from certgp.training import Callback, OptimisationResult
-from certgp.training.recipes import DTYPES, Fit, Settings, Trainer
+from certgp.training.recipes import Fit, Settings, Trainer
 
 Array = NDArray[np.float64]
 ESTIMATORS: dict[str, type[GPRegressor]] = {}
-_OF_INPUTS = ("n_features_in_", "feature_names_in_")
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
@@ -112,58 +96,25 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             raise
 
     def _fit(self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
-        self._check_parameters()
+        several.check_parameters(self)
         self.target_name_ = self.table_ = self.outputs_ = self._together = None
         rows = load_rows(self, X, y, sample_weight, least_rows=2)
         if has_outputs(rows):
-            return self._fit_outputs(OutputRows.of(rows))
+            return self.hold_outputs(several.fit_outputs(self, OutputRows.of(rows)))
         summary = summarise(rows)
-        warn_about_constants(summary, self.standardize)
-        if self.standardize:
-            warn_about_far_numbers(summary)
-        self._publish(*run_rounds(partial(self._prepare, given=rows), rows, summary, self.calibrate))
+        warn_about_columns([summary], self.standardize)
+        self.publish(*run_rounds(partial(self._prepare, given=rows), rows, summary, self.calibrate))
         self._fitting = None
         return self
-
-    def _fit_outputs(self, rows: OutputRows) -> Self:
-        """Fit an estimator for each output: together where they can share features, else one after the other."""
-        rows.check_enough([str(j) for j in range(rows.count)])
-        given = self.get_params(deep=False)
-        parts = tuple(type(self)(**parameters_of_output(given, j, rows.count)) for j in range(rows.count))
-        if share_features(parts):
-            found = fit_together(parts, rows, given.get("checkpoint"))
-            for part, (model, fit) in zip(parts, found, strict=True):
-                part._publish(model, fit)
-        else:
-            for j, part in enumerate(parts):
-                part.fit(rows.output(j))
-        for part in parts:
-            part.__dict__.update({name: self.__dict__[name] for name in _OF_INPUTS if name in self.__dict__})
-        return self.hold_outputs(parts)
 
     def hold_outputs(self, parts: Sequence[Self]) -> Self:
         """Predict with these, one for each output, from now on; for whatever fits or loads them."""
         self.outputs_, self._model = tuple(parts), None
-        self.kernel_ = tuple(part.kernel_ for part in parts)
-        self.noise_variance_ = np.array([part.noise_variance_ for part in parts])
-        self.noise_scale_ = np.array([part.noise_scale_ for part in parts])
-        self.rank_ = parts[0].rank_ if len({part.rank_ for part in parts}) == 1 else np.array([p.rank_ for p in parts])
-        self.n_iter_ = max(part.n_iter_ for part in parts)
-        self.converged_ = all(part.converged_ for part in parts)
-        self.stop_reason_ = "; ".join(dict.fromkeys(part.stop_reason_ for part in parts))
-        self.history_, self.trials_ = parts[0].history_, parts[0].trials_
-        if parts[0].method_ is not None:
-            self.method_ = ", ".join(str(part.method_) for part in parts)
-            self.choice_ = "\n".join(f"output {j}: {part.choice_}" for j, part in enumerate(parts))
+        self.__dict__.update(several.joint_attributes(parts))
         return self
 
     def _prepare(self, rows: Rows, summary: Summary, given: Rows) -> Fitting:
-        scaled = Standardiser.of(summary)
-        standardiser = scaled if self.standardize else Standardiser.identity(rows.n_columns, scaled.ignored)
-        settings = make_settings(self, self.trainer_parameters(), standardiser, summary)
-        source = StandardisedRows(rows, standardiser, DTYPES[settings.dtype])
-        trainer = self.trainer(settings)
-        self._fitting = Fitting(rows, given, summary, settings, source, trainer, self._new_generator)
+        self._fitting = prepare_fitting(self, rows, summary, given)
         return self._fitting
 
     def partial_fit(
@@ -174,9 +125,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             return self.fit(X, y, sample_weight)
         rows = load_rows(self, X, y, sample_weight, reset=False)
         if self.outputs_ is not None:
-            more = OutputRows.of(rows)
-            for j in np.flatnonzero(more.observed.any(0)):
-                self.outputs_[j].partial_fit(more.output(j))
+            several.extend_outputs(self.outputs_, OutputRows.of(rows))
             return self
         self._model = self._fitted()
         lower, upper = summarise(rows).range()
@@ -195,7 +144,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         outcome = replace(OptimisationResult.none(), converged=False, reason="the fit was still running")
         model, fitting = copy(self), self._fitting
         model._fitting = None
-        model._publish(fitting.model(process), Fit(process, outcome))
+        model.publish(fitting.model(process), Fit(process, outcome))
         return model
 
     def predict(
@@ -220,13 +169,11 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def predict_quantiles(self, X: ArrayLike | Rows, quantiles: ArrayLike) -> Array:
         """Quantiles of the predictive distribution of y: (n, number of quantiles), of several outputs (n, q, ...)."""
-        levels = np.atleast_1d(numbers("quantiles", quantiles, "lie strictly between 0 and 1"))
-        if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
-            raise InvalidInputError(f"quantiles must lie strictly between 0 and 1, found {quantiles!r}")
+        levels = check_levels("quantiles", quantiles)
         return self._predictor().observations(self._load_inputs(X)).quantiles(levels)
 
     def predict_interval(self, X: ArrayLike | Rows, coverage: float = 0.95) -> tuple[Array, Array]:
-        """Lower and upper ends, each (n,) or (n, q), of the central interval that holds a new y with probability ``coverage``."""
+        """Lower and upper ends, (n,) or (n, q), of the central interval that holds y with probability ``coverage``."""
         half = 0.5 * check_fraction("coverage", coverage)
         ends = self.predict_quantiles(X, [0.5 - half, 0.5 + half])
         return ends[..., 0], ends[..., 1]
@@ -237,14 +184,12 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         """Joint draws at the rows of X: (n, n_samples), of several outputs (n, q, n_samples)."""
         check_count("n_samples", n_samples)
         model, rows = self._predictor(), self._load_inputs(X)
-        source = torch.Generator().manual_seed(int(check_random_state(random_state).randint(2**31 - 1)))
-        return model.sample(rows, n_samples, source, include_noise)
+        return model.sample(rows, n_samples, new_torch_generator(random_state), include_noise)
 
     def score(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
-        """R^2 of the predictive means: 1 - (mean squared error) / (variance of y); of several outputs the mean."""
+        """R^2 of the predictive means, 1 - (mean squared error) / (variance of y); of several outputs their mean."""
         if self.outputs_ is not None:
-            rows = OutputRows.of(load_rows(self, X, y, sample_weight, reset=False))
-            return float(np.mean([part.score(rows.output(j)) for j, part in enumerate(self.outputs_)]))
+            return several.mean_score(self.outputs_, several.split_rows(self, X, y, sample_weight))
         if not isinstance(X, Rows):
             return float(super().score(X, y, sample_weight))
         rows = load_rows(self, X, y, sample_weight, reset=False)
@@ -259,7 +204,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         model = self._predictor()
         rows = load_rows(self, X, y, sample_weight, reset=False)
         if isinstance(model, FittedOutputs):
-            return score_outputs(model, OutputRows.of(rows))
+            return several.score_outputs(model, OutputRows.of(rows))
         check_finite(rows)
         densities = model.observations(rows).log_density(read_target(rows))
         return -float(np.average(densities, weights=rows.weights(slice(None))))
@@ -310,15 +255,11 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         """
         request = Request(reference_rank, tol, max_reference_rank, delta, probes, exact_solve)
         if self.outputs_ is not None:
-            if rows is None:
-                return tuple(part._certify(X, None, request) for part in self.outputs_)
-            given = OutputRows.of(load_rows(self, *check_row_pair(rows), reset=False))
-            return tuple(part._certify(X, given.output(j), request) for j, part in enumerate(self.outputs_))
+            given = several.split_rows(self, *((None,) if rows is None else check_row_pair(rows)))
+            return tuple(part._certify(X, own, request) for part, own in zip(self.outputs_, given, strict=True))
         return self._certify(X, rows, request)
 
-    def _certify(
-        self, X: ArrayLike | Rows | None, rows: tuple[ArrayLike, ...] | Rows | None, request: Request
-    ) -> Certificate:
+    def _certify(self, X: Any, rows: Any, request: Request) -> Certificate:
         """Of one output."""
         model, new = self._fitted(), None if X is None else self._load_inputs(X)
         found, self._model = certify_model(self, model, new, rows, request, self._engine(), self._new_generator)
@@ -331,17 +272,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         With validation rows X (n, D), y (n,) also their mean negative log predictive density at every rank.
         """
         if self.outputs_ is not None:
-            if X is None:
-                return tuple(part.rank_curve() for part in self.outputs_)
-            given = OutputRows.of(load_rows(self, X, y, reset=False))
-            return tuple(part.rank_curve(given.output(j)) for j, part in enumerate(self.outputs_))
-        model = self._fitted()
-        validation = None if X is None and y is None else validation_rows(self, model, X, y)
-        curve = rank_curve_of(model.process, validation, model.in_float64)
-        shift, log_unit = model.evidence_shift, math.log(model.standardiser.y_scale)
-        elbo = None if curve.elbo is None else curve.elbo + shift
-        nlpd = None if curve.nlpd is None else curve.nlpd + log_unit
-        return replace(curve, log_evidence=curve.log_evidence + shift, elbo=elbo, nlpd=nlpd)
+            given = several.split_rows(self, X, y)
+            return tuple(part.rank_curve(own) for part, own in zip(self.outputs_, given, strict=True))
+        return curve_of_model(self, self._fitted(), X, y)
 
     def save(self, path: str | Path, include_training_data: bool = False) -> None:
         """Write the fitted model to one file; ``certgp.load`` reads it.
@@ -351,20 +284,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         """
         from certgp.estimators.persistence import save
 
-        if self.needs_training_data and not include_training_data:
-            raise InvalidInputError(
-                "an exact or local GP cannot predict without its training rows, and model files hold none by default; "
-                "call save(path, include_training_data=True) to write them, or fit a low-rank model"
-            )
-        save(self, Path(path))
-
-    def _check_parameters(self) -> None:
-        """Refuse parameters that cannot work, before the data are looked at: making a trainer checks them."""
-        for name, parameter in signature(type(self)).parameters.items():
-            if isinstance(parameter.default, bool):
-                check_flag(name, self.get_params(deep=False)[name])
-        if not any(varies_by_output(self.get_params(deep=False).get(name)) for name in OWN):
-            self.trainer(make_settings(self, self.trainer_parameters(), Standardiser.identity(0)))
+        save(self, Path(path), include_training_data)
 
     def trainer_parameters(self) -> dict[str, Any]:
         """The parameters that concern whatever trains this model."""
@@ -376,7 +296,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def _new_generator(self) -> np.random.Generator:
         return new_generator(self.random_state)
 
-    def _publish(self, model: FittedModel, fit: Fit) -> None:
+    def publish(self, model: FittedModel, fit: Fit) -> None:
         """Set the fitted attributes, all in the user's units."""
         self.hold(model)
         self.noise_variance_ = model.noise_variance
@@ -396,25 +316,28 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return self.log_marginal_likelihood()
 
     @property
-    def row_weights_(self) -> Array | None:
+    def row_weights_(self) -> Any:
         """Weights of the rows of the fit (N,), those of weight zero left out: ``sample_weight`` times what
         likelihood="student" found of each row. None where all are one, and after loading or ``partial_fit``.
         """
-        rows = self._fitted().rows
-        return None if rows is None else rows.weights(slice(None))
+        return self._of_outputs(FittedModel.row_weights)
 
     @property
-    def noise_model_(self) -> NoiseModel | StudentNoise | tuple[NoiseModel | StudentNoise | None, ...] | None:
+    def noise_model_(self) -> Any:
         """How noise depends on the input, or the Student-t noise, in standardised units; None where it is Gaussian and
-        constant. Of several members one each.
+        constant. Of several members, or outputs, one each.
         """
-        models = tuple(member.noise_model for member in self._fitted().process.members)
-        return models[0] if len(models) == 1 else models
+        return self._of_outputs(FittedModel.noise_models)
 
     @property
-    def noise_gain_(self) -> NoiseGain | None:
+    def noise_gain_(self) -> Any:
         """What noise(x) gains on rows not fitted to, and whether it is used; None where it was not tried."""
-        return self._fitted().process.noise_gain
+        return self._of_outputs(lambda model: model.process.noise_gain)
+
+    def _of_outputs(self, value: Callable[[FittedModel], object]) -> object:
+        """A value of the fitted model, or of several outputs one each."""
+        found = tuple(value(model) for model in self.models)
+        return found[0] if self.outputs_ is None else found
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -422,9 +345,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return tuple(str(name) for name in vars(self).get("feature_names_in_", ()))
 
     @property
-    def n_rows_(self) -> int:
+    def n_rows_(self) -> Any:
         """Number of rows that the model was conditioned on."""
-        return self._fitted().process.n_rows
+        return self._of_outputs(lambda model: model.process.n_rows)
 
     @property
     def certifies_itself(self) -> bool:
@@ -445,9 +368,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         """The fitted model, or scikit-learn's error."""
         check_is_fitted(self)
         if self.outputs_ is not None:
-            raise InvalidInputError(
-                f"this belongs to one output, and the fit had {len(self.outputs_)}: ask outputs_[0] and its neighbours"
-            )
+            raise InvalidInputError(f"this belongs to one of {len(self.outputs_)} outputs; ask outputs_[j]")
         if self._model is None:
             raise InvalidInputError("this estimator has no fitted model; call fit first")
         return self._model
@@ -470,9 +391,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def _load_inputs(self, X: ArrayLike | Rows) -> Rows:
         """Rows to predict, checked; those outside the training range are announced."""
-        model, rows = self._predictor(), load_inputs(self, X)
-        check_inputs(rows, model.lower, model.upper, model.returns_to_prior)
-        return rows
+        model = self._predictor()
+        return load_inputs(self, X, model.lower, model.upper, model.returns_to_prior)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

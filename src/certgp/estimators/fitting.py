@@ -36,7 +36,7 @@ from certgp.guarantees.certify import note_input_noise
 from certgp.guarantees.subject import Subject
 from certgp.models import FittedModel
 from certgp.training.evaluation_log import FitCheckpoint
-from certgp.training.recipes import AUTOMATIC, Fit, Settings, Trainer
+from certgp.training.recipes import AUTOMATIC, DTYPES, Fit, Settings, Trainer
 from certgp.training.student import ROUNDS, choose_student, settle_weights
 
 _CHECKPOINT_SEED = 0
@@ -52,7 +52,7 @@ class Fitting:
     given: Rows  # the same, without the weights that Student-t noise has found so far
     summary: Summary
     settings: Settings
-    source: StandardisedRows  # the same rows
+    source: RowSource  # the same rows, standardised
     trainer: Trainer
     new_generator: Callable[[], np.random.Generator]  # of the user's random state
 
@@ -136,6 +136,25 @@ class Fitting:
         more = SubsetSource(self.source, held_out)
         extended = model.extended(more, model.lower, model.upper, self.settings.engine)
         return self.model(extended.process), fit
+
+
+def units_of(summary: Summary, standardize: bool) -> Standardiser:
+    """What leads from the user's units to those of a fit, and back."""
+    scaled = Standardiser.of(summary)
+    return scaled if standardize else Standardiser.identity(len(scaled.x_scale), scaled.ignored)
+
+
+def prepare_fitting(
+    estimator: Any, rows: Rows, summary: Summary, given: Rows, source: RowSource | None = None
+) -> Fitting:
+    """A fit of an estimator to rows of this summary, which ``source`` has standardised where there is one."""
+    settings = make_settings(
+        estimator, estimator.trainer_parameters(), units_of(summary, estimator.standardize), summary
+    )
+    if source is None:
+        source = StandardisedRows(rows, settings.standardiser, DTYPES[settings.dtype])
+    seeded = partial(new_generator, estimator.random_state)
+    return Fitting(rows, given, summary, settings, source, estimator.trainer(settings), seeded)
 
 
 def run_rounds(

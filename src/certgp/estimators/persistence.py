@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from certgp.data.tables import FittedTable
-from certgp.errors import ModelFileError
+from certgp.errors import InvalidInputError, ModelFileError
 from certgp.estimators.base import ESTIMATORS, GPRegressor
 from certgp.kernels import Kernel, kernel_from_description
 from certgp.methods import check_registered, find_registered
@@ -36,8 +36,13 @@ _CHOICE = ("method_", "choice_")  # where several methods were compared
 _NOT_SAVED = ("callbacks", "engine", "checkpoint")  # objects of a session, not of a model
 
 
-def save(estimator: GPRegressor, path: Path) -> None:
+def save(estimator: GPRegressor, path: Path, include_training_data: bool) -> None:
     """Write a fitted estimator; what ``load`` would not know is refused."""
+    if estimator.needs_training_data and not include_training_data:
+        raise InvalidInputError(
+            "an exact or local GP cannot predict without its training rows, and model files hold none by default; "
+            "call save(path, include_training_data=True) to write them, or fit a low-rank model"
+        )
     if estimator.outputs_ is None:
         write_model_file(path, *_describe(estimator, estimator.models[0]))
         return
@@ -108,7 +113,7 @@ def _build_outputs(tensors: dict[str, Tensor], values: Values, network: nn.Modul
     estimator = _unfitted(values, network)
     for name in ("n_features_in_", "feature_names_in_"):
         if name in vars(parts[0]):
-            vars(estimator)[name] = vars(parts[0])[name]
+            estimator.__dict__[name] = vars(parts[0])[name]
     return estimator.hold_outputs(parts)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -33,6 +35,11 @@ def check_engine(engine: object) -> Engine:
 def new_generator(random_state: Any) -> np.random.Generator:
     """A NumPy generator from what scikit-learn calls a random state."""
     return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def new_torch_generator(random_state: Any) -> torch.Generator:
+    """The same of torch."""
+    return torch.Generator().manual_seed(int(check_random_state(random_state).randint(2**31 - 1)))
 
 
 def load_rows(
@@ -86,9 +93,15 @@ def _check_outputs(estimator: BaseEstimator, rows: Rows) -> None:
         raise InvalidInputError(f"y has shape {shape} and the fit had y of shape {other}; give the outputs of the fit")
 
 
-def load_inputs(estimator: BaseEstimator, X: Any) -> Rows:
-    """Rows to predict with a fitted estimator; the same as ``load_rows`` but for the target."""
-    return as_rows(_check_structure(estimator, X, reset=False, least_rows=1))
+def load_inputs(
+    estimator: BaseEstimator, X: Any, lower: NDArray[np.float64], upper: NDArray[np.float64], returns_to_prior: bool
+) -> Rows:
+    """Rows to predict with a fitted estimator; the same as ``load_rows`` but for the target. ``check_inputs`` reads
+    them.
+    """
+    rows = as_rows(_check_structure(estimator, X, reset=False, least_rows=1))
+    check_inputs(rows, lower, upper, returns_to_prior)
+    return rows
 
 
 def _check_structure(estimator: BaseEstimator, X: Any, reset: bool, least_rows: int, **required: None) -> Any:
@@ -127,6 +140,14 @@ def check_inputs(rows: Rows, lower: NDArray[np.float64], upper: NDArray[np.float
     if count:
         names = [label for label, holds in zip(rows.labels, columns, strict=True) if holds]
         warn_user(ExtrapolationWarning.of(count, rows.n_rows, names, returns_to_prior))
+
+
+def warn_about_columns(summaries: Sequence[Summary], standardize: bool) -> None:
+    """Say which columns do not vary or have numbers far from all others; one summary for each output."""
+    for summary in summaries:
+        warn_about_constants(summary, standardize)
+    if standardize:
+        warn_about_far_numbers(summaries[0])
 
 
 def warn_about_constants(summary: Summary, centred: bool) -> None:

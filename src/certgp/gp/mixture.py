@@ -86,7 +86,9 @@ class Mixture:
     @staticmethod
     def join(parts: Sequence[Mixture]) -> Mixture:
         """Those at the rows of several chunks."""
-        means, variances = (np.concatenate(each, 1) for each in zip(*((p.means, p.variances) for p in parts), strict=True))
+        means, variances = (
+            np.concatenate(each, 1) for each in zip(*((p.means, p.variances) for p in parts), strict=True)
+        )
         return Mixture(means, variances, parts[-1].weights)
 
     def moments(self) -> tuple[Array, Array]:

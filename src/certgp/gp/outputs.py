@@ -1,9 +1,9 @@
 r"""Several outputs y_1 .. y_q over the same features: what they share, and what each has of its own.
 
-Output j is a GP of its own, y_j ~ N(0, sf2_j Phi Phi' + s2_j / weight), on the rows where it was observed. Outputs that
-were observed at the same rows share A = Phi'Phi and its eigendecomposition; all share the hyper-parameters of Phi, which
-minimise the sum of the outputs' negative log evidences (or ELBOs): the evidence of all targets, outputs being
-independent given Phi. Nothing here is approximate but ``at_common_noise``, by which candidates are compared.
+Output j is a GP of its own, y_j ~ N(0, sf2_j Phi Phi' + s2_j / weight), on the rows where it was observed. Outputs
+observed at the same rows share A = Phi'Phi and its eigendecomposition. All share the hyper-parameters of Phi, which
+minimise the sum of the outputs' negative log evidences (or ELBOs): that of all targets, outputs being independent given
+Phi. Nothing here is approximate but ``at_common_noise``, by which candidates are compared.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class OutputStatistics:
     yty: Tensor  # (q,)
 
     @staticmethod
-    def of(features: Tensor, Y: Tensor, diagonal: Tensor | None = None, weight: Tensor | None = None) -> OutputStatistics:
+    def of(
+        features: Tensor, Y: Tensor, diagonal: Tensor | None = None, weight: Tensor | None = None
+    ) -> OutputStatistics:
         """Statistics of one chunk: features (n, r), Y (n, q) with NaN where an output is missing; the rest as in
         ``Statistics.of``.
         """
@@ -107,7 +109,9 @@ class OutputStatistics:
         """Statistics of Phi M."""
         if mixing is None:
             return self
-        return OutputStatistics({S: each.mixed(mixing) for S, each in self.designs.items()}, mixing.mT @ self.b, self.yty)
+        return OutputStatistics(
+            {S: each.mixed(mixing) for S, each in self.designs.items()}, mixing.mT @ self.b, self.yty
+        )
 
     def _by_group(self) -> OutputStatistics:
         """The same with at most q designs, however many patterns of missing numbers there were."""
@@ -228,7 +232,9 @@ def profile_outputs(stats: OutputStatistics, objective: str) -> OutputProfile:
 
 def profile_any(stats: AnyStatistics, objective: str) -> AnyProfile:
     """The profiled objective of one output or of several."""
-    return profile_outputs(stats, objective) if isinstance(stats, OutputStatistics) else profile_evidence(stats, objective)
+    return (
+        profile_outputs(stats, objective) if isinstance(stats, OutputStatistics) else profile_evidence(stats, objective)
+    )
 
 
 @dataclass(frozen=True, eq=False)

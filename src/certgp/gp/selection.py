@@ -20,7 +20,8 @@ def greedy_selection(
 
         1/2 [ c_k^2 / (s_k s2) - ln(s_k / g)  {+ A_kk / g for the ELBO} ]
 
-    (of several outputs the mean, see ``at_common_noise``) where s_k and c_k are the Schur complement of (A + g I)_SS and the residual of b: pivoted Cholesky, O(m r^2).
+    where s_k and c_k are the Schur complement of (A + g I)_SS and the residual of b: pivoted Cholesky, O(m r^2). Of
+    several outputs (``at_common_noise``) the sum of c_k^2 over the columns of b.
     The set depends on y, so a-priori rank theorems do not apply to it; Phi Phi' <= K does, for every subset.
     """
     m, g = pool.rank, noise_variance / signal_variance

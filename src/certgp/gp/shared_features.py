@@ -31,7 +31,9 @@ class SharedFeatures:
 
     def __init__(self, processes: Sequence[LowRankProcess]) -> None:
         self._processes = tuple(processes)
-        self._weights = torch.stack([math.sqrt(p.signal_variance) * p.posterior.weights for p in processes], 1)  # (r, q)
+        self._weights = torch.stack(
+            [math.sqrt(p.signal_variance) * p.posterior.weights for p in processes], 1
+        )  # (r, q)
         self._groups = self._find_groups()
 
     @staticmethod

@@ -14,8 +14,9 @@ from torch import Tensor
 from certgp.data import Rows, RowSource, Standardiser
 from certgp.engines import Engine
 from certgp.engines.local import default_chunk_rows
-from certgp.gp import Box, GaussianProcess, LowRankProcess, Mixture
+from certgp.gp import Box, GaussianProcess, LowRankProcess, Mixture, NoiseModel
 from certgp.gp.process import check_dense
+from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate
 from certgp.kernels import Kernel
 from certgp.training.conditioning import condition_further
@@ -65,6 +66,15 @@ class FittedModel:
         """Can predictions be certified from what the model remembers alone?"""
         process = self.process
         return not isinstance(process, LowRankProcess) or process.model.dominated
+
+    def row_weights(self) -> Array | None:
+        """Weights of the rows of the fit (N,); None where all are one, or the rows are not known any more."""
+        return None if self.rows is None else self.rows.weights(slice(None))
+
+    def noise_models(self) -> NoiseModel | StudentNoise | tuple[NoiseModel | StudentNoise | None, ...] | None:
+        """Of the process; of several members one each."""
+        models = tuple(member.noise_model for member in self.process.members)
+        return models[0] if len(models) == 1 else models
 
     def log_evidence(self) -> float:
         """Log density of the training targets in the units of y."""

@@ -49,12 +49,12 @@ class FittedOutputs:
     @property
     def lower(self) -> Array:
         """(D,) least input of any output's rows."""
-        return np.min([model.lower for model in self.models], axis=0)
+        return np.asarray(np.min([model.lower for model in self.models], axis=0))
 
     @property
     def upper(self) -> Array:
         """(D,) largest input."""
-        return np.max([model.upper for model in self.models], axis=0)
+        return np.asarray(np.max([model.upper for model in self.models], axis=0))
 
     @property
     def returns_to_prior(self) -> bool:

@@ -116,9 +116,7 @@ class TwoFolds:
         pulled = self._pull_back(cotangents, kept.chunks)
         return found, ParameterVector.flatten([a + b for a, b in zip(direct, pulled.tensors, strict=True)])
 
-    def _pull_through_mixing(
-        self, statistics: Any, cotangents: AnyCotangents
-    ) -> tuple[AnyCotangents, list[Tensor]]:
+    def _pull_through_mixing(self, statistics: Any, cotangents: AnyCotangents) -> tuple[AnyCotangents, list[Tensor]]:
         """Cotangents of the raw statistics, and the gradient that flows through the mixing matrix alone."""
         zeros = [torch.zeros_like(p) for p in self.parameters.tensors]
         mixing = self.model.features.mixing()

@@ -129,9 +129,7 @@ class StagedTrainer(Trainer):
         starts = [None if learn and j in varying else each.start(1.0, d) for j, each in enumerate(settings)]
         return OutputsFit(condition_outputs(plan, source, self.settings, starts), outcome, trials)
 
-    def _learn(
-        self, source: RowSource, rank: int, learn: bool
-    ) -> tuple[Plan, OptimisationResult, tuple[Trial, ...]]:
+    def _learn(self, source: RowSource, rank: int, learn: bool) -> tuple[Plan, OptimisationResult, tuple[Trial, ...]]:
         """A plan whose model is trained on these rows, or as it starts."""
         rng = self.settings.new_generator()
         rows = self._split_trial_rows(source, rng)

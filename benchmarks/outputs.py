@@ -1,0 +1,90 @@
+"""Cost of several outputs against one, in one run: seconds of the process for a fit, for predictions, for certificates.
+
+python benchmarks/outputs.py --rows 10000 --outputs 20
+
+All fits of a method run the same number of iterations (``max_iter``, reached or not), so that a ratio is of work and
+not of how soon an optimiser is content. "missing" has two blocks of outputs observed at different rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from certgp import FourierGP, MercerGP, SparseGP
+from certgp.errors import CertgpWarning
+
+METHODS = {"mercer": MercerGP, "sparse": SparseGP, "fourier": FourierGP}
+COLUMNS = 4
+
+
+def draw(rows: int, outputs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs (N, 4) and smooth functions of them with noise (N, q)."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((rows, COLUMNS))
+    directions = rng.standard_normal((COLUMNS, outputs))
+    waves = np.sin(X @ directions + rng.uniform(0, 6, outputs)) + 0.3 * (X @ directions[:, ::-1])
+    return X, waves + 0.2 * rng.standard_normal((rows, outputs))
+
+
+def seconds(work: Callable[[], object]) -> tuple[float, object]:
+    """CPU seconds of this process, and what came out."""
+    started = time.process_time()
+    found = work()
+    return time.process_time() - started, found
+
+
+def measure(name: str, X: np.ndarray, Y: np.ndarray, options: argparse.Namespace) -> dict[str, object]:
+    """Seconds and what one iteration took, of one fit."""
+    gp = METHODS[name](options.rank, max_iter=options.max_iter, noise=options.noise, random_state=0)
+    fit, _ = seconds(lambda: gp.fit(X, Y))
+    new = X[: min(len(X), 5_000)]
+    predict, _ = seconds(lambda: gp.predict(new, return_std=True))
+    certify, _ = seconds(lambda: gp.certify()) if name != "fourier" else (float("nan"), None)
+    return {"fit": fit, "iterations": gp.n_iter_, "predict": predict, "certify": certify}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--outputs", type=int, default=20)
+    parser.add_argument("--rank", type=int, default=100)
+    parser.add_argument("--max-iter", type=int, default=60)
+    parser.add_argument("--noise", default="constant", choices=("constant", "auto"))
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore", CertgpWarning)
+    X, Y = draw(options.rows, options.outputs)
+    missing = Y.copy()
+    missing[: options.rows // 3, : options.outputs // 2] = np.nan
+    METHODS[options.methods[0]](20, max_iter=2).fit(X[:500], Y[:500, 0])  # what a first call costs
+    for name in options.methods:
+        found = {
+            "one": measure(name, X, Y[:, 0], options),
+            "several": measure(name, X, Y, options),
+            "missing": measure(name, X, missing, options),
+        }
+        per = {kind: each["fit"] / each["iterations"] for kind, each in found.items()}
+        ratios = {
+            kind: {part: found[kind][part] / found["one"][part] for part in ("fit", "predict", "certify")}
+            for kind in ("several", "missing")
+        }
+        for kind, each in ratios.items():
+            each["iteration"] = per[kind] / per["one"]
+        print(json.dumps({"method": name, **vars(options), "seconds": found, "ratios": ratios}), flush=True)
+        for kind, each in ratios.items():
+            print(
+                f"# {name:8s} {kind:8s} " + "  ".join(f"{part} x{value:.2f}" for part, value in each.items()),
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
