@@ -2,8 +2,7 @@
 
 python benchmarks/outputs.py --rows 10000 --outputs 20
 
-All fits of a method run the same number of iterations (``max_iter``, reached or not), so that a ratio is of work and
-not of how soon an optimiser is content. "missing" has two blocks of outputs observed at different rows.
+"one" is the first output alone, "several" all of them, "missing" has two blocks of outputs observed at different rows.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def seconds(work: Callable[[], object]) -> tuple[float, object]:
 
 
 def measure(name: str, X: np.ndarray, Y: np.ndarray, options: argparse.Namespace) -> dict[str, object]:
-    """Seconds and what one iteration took, of one fit."""
+    """Seconds of one fit and of what follows it."""
     gp = METHODS[name](options.rank, max_iter=options.max_iter, noise=options.noise, random_state=0)
     fit, _ = seconds(lambda: gp.fit(X, Y))
     new = X[: min(len(X), 5_000)]
@@ -71,13 +70,10 @@ def main() -> None:
             "several": measure(name, X, Y, options),
             "missing": measure(name, X, missing, options),
         }
-        per = {kind: each["fit"] / each["iterations"] for kind, each in found.items()}
         ratios = {
             kind: {part: found[kind][part] / found["one"][part] for part in ("fit", "predict", "certify")}
             for kind in ("several", "missing")
         }
-        for kind, each in ratios.items():
-            each["iteration"] = per[kind] / per["one"]
         print(json.dumps({"method": name, **vars(options), "seconds": found, "ratios": ratios}), flush=True)
         for kind, each in ratios.items():
             print(
