@@ -80,6 +80,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     files = open_table(arguments.data) if arguments.data else None
     train = open_table(arguments.train) if arguments.train else None
     model = load(arguments.model)
+    if model.outputs_ is not None:
+        raise InvalidInputError(
+            f"{arguments.model} has {len(model.outputs_)} outputs, and certgp certify is for one; in Python, "
+            "load(path).certify() gives a certificate for each"
+        )
     X = None
     if files is not None:
         X = rows_for(model, files.read(columns_for(model, files, console).inputs).values)

@@ -108,7 +108,7 @@ def fit_together(parts: Sequence[GPRegressor], rows: OutputRows) -> list[tuple[F
         fittings.append(prepare_fitting(part, mine, summary, mine, source.output(j)))
     found = fittings[0].trainer.fit_outputs(source, [each.settings for each in fittings])
     for fit, fitting in zip(found.fits(), fittings, strict=True):
-        fitting.trainer.decide_noise(fit.process, fitting.source)
+        fitting.trainer.decide_noise(fit.process, fitting.source, rows.count)
     return [(fitting.model(fit.process), fit) for fit, fitting in zip(found.fits(), fittings, strict=True)]
 
 

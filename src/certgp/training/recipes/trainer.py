@@ -74,13 +74,13 @@ class Trainer(ABC):
         """During a fit: the process that it would end with if it stopped now."""
         return None
 
-    def decide_noise(self, process: GaussianProcess, source: RowSource) -> None:
+    def decide_noise(self, process: GaussianProcess, source: RowSource, outputs: int = 1) -> None:
         """Give the process of a fit to these rows noise(x), where rows predicted without their own targets want it;
-        training that decides so itself has done it.
+        training that decides so itself has done it. The process may be that of one of several ``outputs``.
         """
         settings = self.settings
         if not self.learns_noise and settings.tries_input_noise and not target_is_constant(source):
-            add_noise_model(process, source, settings.new_generator(), settings.wants_input_noise)
+            add_noise_model(process, source, settings.new_generator(), settings.wants_input_noise, outputs)
 
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
         """About how many seconds a fit takes on one thread (docs/decisions/0038); what depends on no clock can decide
