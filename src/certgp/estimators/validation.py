@@ -64,7 +64,7 @@ def load_rows(
             raise InvalidInputError("the rows given as X hold no target y; give rows whose take() returns it")
         rows = as_rows(inputs, y)
     else:
-        target = y if np.ndim(y) == 2 and np.shape(y)[1] > 1 else column_or_1d(y, warn=True)
+        target = y if _has_columns(y) else column_or_1d(y, warn=True)
         check_consistent_length(inputs, target)
         rows = as_rows(inputs, target)
     if not reset:
@@ -75,6 +75,14 @@ def load_rows(
             f"sample_weight leaves {rows.n_rows} row(s) of weight above zero; at least {least_rows} are needed"
         )
     return rows
+
+
+def _has_columns(y: Any) -> bool:
+    """Is this y (N, q) of several outputs?"""
+    with suppress(ValueError):  # ragged ones are for scikit-learn to refuse
+        values = np.asarray(y)
+        return values.ndim == 2 and values.shape[1] > 1
+    return False
 
 
 def has_outputs(rows: Rows) -> bool:
