@@ -72,6 +72,14 @@ def one_number(name: str, value: Any, requirement: str, holds: Callable[[float],
     return float(number)
 
 
+def check_levels(name: str, value: Any) -> NDArray[np.float64]:
+    """Probabilities (m,) strictly between 0 and 1."""
+    levels = np.atleast_1d(numbers(name, value, "lie strictly between 0 and 1"))
+    if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
+        raise InvalidInputError(f"{name} must lie strictly between 0 and 1, found {value!r}")
+    return levels
+
+
 def check_fraction(name: str, value: Any) -> float:
     """A number strictly between 0 and 1."""
     return one_number(name, value, "lie strictly between 0 and 1", lambda x: 0.0 < x < 1.0)

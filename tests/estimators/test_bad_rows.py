@@ -154,9 +154,9 @@ class TestShape:
         text = error_of(lambda: small(cls).fit(X, Y[:-1]))
         assert_mentions(text, "inconsistent numbers of samples: [80, 79]")
 
-    def test_two_targets(self, cls):
-        text = error_of(lambda: small(cls).fit(X, np.column_stack([Y, Y])))
-        assert_mentions(text, "y should be a 1d array", "shape (80, 2)")
+    def test_targets_of_three_axes(self, cls):
+        text = error_of(lambda: small(cls).fit(X, np.stack([Y, Y])[:, :, None].swapaxes(0, 1)))
+        assert_mentions(text, "y should be a 1d array", "shape (80, 2, 1)")
 
     def test_no_target(self, cls):
         assert_mentions(error_of(lambda: small(cls).fit(X, None)), "requires y to be passed", "None")

@@ -85,7 +85,7 @@ def test_no_row_of_the_data_is_on_the_page(text):
 
 def test_the_facts_are_those_of_the_model(fitted):
     X, y = wavy_rows(200, 1)
-    held_out, train = as_rows(X, y), fitted.fitted_model.rows
+    held_out, train = as_rows(X, y), fitted.models[0].rows
     facts = gather_facts(fitted, held_out, train)
     assert facts.card.model.nlpd == pytest.approx(fitted.nlpd(X, y))
     lower, upper = fitted.predict_interval(X, 0.8)
@@ -115,7 +115,7 @@ def test_a_loaded_model_without_training_rows_says_what_is_left_out(fitted, tmp_
 
 
 def test_training_rows_given_as_new_ones_are_noticed(fitted):
-    rows = fitted.fitted_model.rows
+    rows = fitted.models[0].rows
     page = fitted.report(rows)
     assert "These rows are the training rows." in page.html
 

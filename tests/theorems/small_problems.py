@@ -2,14 +2,14 @@
 
 ``draw_problem(seed)`` draws one: N <= 120 rows, D <= 6, length-scales .05 to 20, noise 1e-4 to 10, rank 1 to N,
 six input laws, all kernels, all maps, rows to predict inside and outside the range of X, every third problem with
-weighted rows. Each statement is compared
-with dense linear algebra that shares no code with it.
+weighted rows. ``draw_outputs(seed)`` makes every twentieth one of two outputs over the same features, each missing at
+some rows. Each statement is compared with dense linear algebra that shares no code with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -36,6 +36,7 @@ from certgp.features.spectral import SpectralDesign, iid_design, sobol_design, w
 from certgp.gp import LowRankModel, LowRankPosterior, Statistics, elbo
 from certgp.gp.conjugate_gradients import ExactSolution, KernelSystem, LengthBound, solve
 from certgp.gp.kernel_products import KernelMatrix
+from certgp.gp.outputs import OutputStatistics
 from certgp.gp.vecchia import VecchiaPreconditioner
 from certgp.guarantees.rounding import certified_gap
 from certgp.kernels import Gaussian, Kernel, Matern12, Matern32, Matern52
@@ -67,6 +68,7 @@ class SmallProblem:
     reference: FeatureMap
     rng: np.random.Generator
     weight: torch.Tensor | None = None  # of the rows: the noise variance of row i is noise_variance / weight_i
+    shared: Statistics | None = None  # where this is one of several outputs: its part of their statistics
 
     @property
     def rows(self) -> Chunk:
@@ -78,6 +80,8 @@ class SmallProblem:
         return g.Problem(model, self.signal_variance, self.noise_variance, source, LocalEngine(chunk_rows=37))
 
     def statistics(self) -> Statistics:
+        if self.shared is not None:
+            return self.shared
         return Statistics.of(self.features(self.X), self.y, weight=self.weight)
 
 
@@ -102,6 +106,29 @@ def draw_problem(seed: int) -> SmallProblem:
     reference = _reference(kernel, X, int(rng.integers(1, n + 20)), rng)
     weight = torch.from_numpy(_draw_weights(seed, n)) if seed % 3 == 0 else None
     return SmallProblem(X, y, X_new, kernel, features, signal, noise, reference, rng, weight)
+
+
+def draw_outputs(seed: int) -> list[SmallProblem]:
+    """The problem of a seed, or two outputs of it: certificates of both come from the statistics that they share."""
+    p = draw_problem(seed)
+    if seed % 20 != 1 or len(p.X) < 4:
+        return [p]
+    rng = np.random.default_rng([seed, 2])
+    n = len(p.X)
+    second = torch.from_numpy(np.exp(rng.uniform(-3.0, 3.0)) * np.cos(p.X.numpy().sum(1) + rng.standard_normal(n)))
+    Y = torch.stack([p.y, second], 1)
+    Y[torch.from_numpy(rng.permutation(n)[: n // 3]), 0] = np.nan
+    Y[torch.from_numpy(rng.permutation(n)[: n // 4]), 1] = np.nan
+    with torch.no_grad():
+        joint = OutputStatistics.of(p.features(p.X), Y, weight=p.weight)
+    found = []
+    for j in range(2):
+        rows = torch.nonzero(~Y[:, j].isnan())[:, 0]
+        own = replace(p, X=p.X[rows], y=Y[rows, j], shared=joint.output(j))
+        signal, noise = np.exp(rng.uniform(-1.5, 1.5)), np.exp(rng.uniform(np.log(1e-4), np.log(10.0)))
+        own = replace(own, signal_variance=float(signal), noise_variance=float(noise))
+        found.append(own if p.weight is None else replace(own, weight=p.weight[rows]))
+    return found
 
 
 def _draw_weights(seed: int, n: int) -> np.ndarray:

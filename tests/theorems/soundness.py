@@ -12,7 +12,7 @@ from itertools import chain
 
 import torch
 from local_statements import local_statements
-from small_problems import draw_problem, statements
+from small_problems import draw_outputs, statements
 
 
 def main() -> int:
@@ -25,8 +25,8 @@ def main() -> int:
     worst: dict[str, tuple[float, int]] = {}
     try:
         for seed in range(options.first_seed, options.first_seed + options.problems):
-            problem = draw_problem(seed)
-            for statement in chain(statements(problem), local_statements(problem)):
+            found = [chain(statements(problem), local_statements(problem)) for problem in draw_outputs(seed)]
+            for statement in chain.from_iterable(found):
                 checked += 1
                 if not statement.slack >= 0.0:
                     broken.append((seed, statement))

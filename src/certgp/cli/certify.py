@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from certgp.cli.arguments import DATA_HELP, add_command, coverage, positive_int, positive_number, refuse_overwriting
 from certgp.cli.columns import columns_for, rows_for
@@ -88,6 +88,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         refuse_overwriting(arguments.out, [arguments.model, *(files.files if files else ())])
     train = open_table(arguments.train) if arguments.train else None
     model = load(arguments.model)
+    if model.outputs_ is not None:
+        raise InvalidInputError(
+            f"{arguments.model} has {len(model.outputs_)} outputs, and certgp certify is for one; in Python, "
+            "load(path).certify() gives a certificate for each"
+        )
     X = None
     if files is not None:
         X = rows_for(model, files.read(columns_for(model, files, console).inputs).values)
@@ -158,11 +163,11 @@ def _certificate(
     from certgp.checks import check_reference_rank
 
     if train is None:
-        return model.certify(X)
+        return cast("Certificate", model.certify(X))
     rows = training_rows(model, train, console)
     if arguments.reference_rank is not None:
         check_reference_rank("--reference-rank", arguments.reference_rank, rows.n_rows)
-    return model.certify(
+    found: Certificate = model.certify(
         X,
         rows=rows,
         reference_rank=arguments.reference_rank or (None if arguments.tol else 4 * model.rank_),
@@ -170,6 +175,7 @@ def _certificate(
         delta=arguments.delta,
         exact_solve=_asking(arguments.yes, console) if arguments.exact_solve else False,
     )
+    return found
 
 
 def _asking(yes: bool, console: Console) -> Callable[[CostEstimate], bool]:

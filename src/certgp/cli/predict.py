@@ -71,6 +71,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     refuse_overwriting(arguments.out, [arguments.model, *files.files])
     model = load(arguments.model)
     columns = columns_for(model, files, console)
+    names = "mean, std, lower, upper"
+    if model.outputs_ is not None:
+        columns = replace(columns, target=None)
+        names = f"mean_0, std_0, lower_0, upper_0 and so on for {len(model.outputs_)} outputs"
     started = time.perf_counter()
     if printed:
         with tempfile.TemporaryFile() as text:  # nothing is printed where a row further down is refused
@@ -92,7 +96,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         "scores": asdict(scores) if scores else None,
     }
     rows = [("rows", f"{n_rows:,} in {seconds:.1f} s"), *(score_rows(scores) if scores else [])]
-    console.result(fields, aligned([*rows, ("saved", f"{arguments.out} (columns mean, std, lower, upper)")]))
+    console.result(fields, aligned([*rows, ("saved", f"{arguments.out} (columns {names})")]))
 
 
 def _predict(
@@ -121,9 +125,15 @@ def _predict(
 
 
 def _predictions(model: GPRegressor, X: ArrayRows, coverage: float) -> dict[str, Array]:
+    """Columns of the table to write; of several outputs a group for each, by number."""
+    import numpy as np
+
     mean, std = model.predict(X, return_std=True)
     lower, upper = model.predict_interval(X, coverage)
-    return {"mean": mean, "std": std, "lower": lower, "upper": upper}
+    found = {"mean": np.asarray(mean), "std": std, "lower": lower, "upper": upper}
+    if model.outputs_ is None:
+        return found
+    return {f"{name}_{j}": each[:, j] for j in range(len(model.outputs_)) for name, each in found.items()}
 
 
 class _Scoring:

@@ -113,6 +113,12 @@ def _target_column(given: str | None, files: TableFiles) -> str:
     if given is None and not all(file.suffix.lower() == ".npz" for file in files.files):
         raise DataFileError(f"name the column to predict with --target; the columns are: {listed(files.names)}")
     target = "y" if given is None else given
+    parts = [part.strip() for part in target.split(",")]
+    if target not in files.names and len(parts) > 1 and all(part in files.names for part in parts):
+        raise InvalidInputError(
+            f"--target takes one column, found {target!r}; for several outputs fit in Python with y of shape (n, "
+            f"{len(parts)}), save the model, and use certgp predict with it"
+        )
     files.require([target])
     return target
 

@@ -31,7 +31,9 @@ class Rows(ABC):
 
     @abstractmethod
     def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
-        """X (n, D) and y (n,) at these positions: a slice, or row numbers in any order. y is None without a target."""
+        """X (n, D) and y (n,) at these positions: a slice, or row numbers in any order. y is None without a target, and
+        (n, q) of several outputs, NaN where one is missing.
+        """
 
     def weights(self, positions: Positions) -> NDArray[np.float64] | None:
         """Weights (n,) at these positions, the noise variance of a row being s2 / weight; None where all are one."""
@@ -167,8 +169,8 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
 def as_rows(X: Any, y: Any = None) -> Rows:
     """Rows of whatever holds them: an array, a memory map, a list, a pandas or polars frame, an Arrow table.
 
-    y (N,) may be an array, a list or a series. A ``Rows`` object is returned as it is; it holds its own target, so y
-    must then be None.
+    y (N,), or (N, q) of several outputs, may be an array, a list, a series or a frame. A ``Rows`` object is returned as
+    it is; it holds its own target, so y must then be None.
     """
     if isinstance(X, Rows):
         if y is not None:
@@ -183,7 +185,7 @@ def as_rows(X: Any, y: Any = None) -> Rows:
 
 
 def read_target(rows: Rows, chunk_rows: int = 65_536) -> NDArray[np.float64]:
-    """y (N,) of all rows in float64."""
+    """y (N,), or (N, q) of several outputs, of all rows in float64."""
     parts = [y for _, y in rows.chunks(chunk_rows) if y is not None]
     if not parts:
         raise InvalidInputError("the rows hold no target y; give y, or rows whose take() returns it")
@@ -202,11 +204,14 @@ def is_from(value: Any, library: str, name: str) -> bool:
 
 
 def _target(y: Any, n_rows: int) -> Numbers | None:
-    """y (N,) as an array of floats."""
+    """y (N,) as an array of floats; (N, q) of several outputs."""
     if y is None:
         return None
-    values = np.asarray(y).reshape(-1)
-    values = as_numbers(values, TARGET, range(len(values)))
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] > 1:
+        values = np.stack([as_numbers(column, TARGET, range(len(values))) for column in values.T], 1)
+    else:
+        values = as_numbers(values.reshape(-1), TARGET, range(values.size))
     if len(values) != n_rows:
         raise InvalidInputError(f"X has {n_rows} rows but y has {len(values)} values; give one y per row")
     return values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ _LOOK_ROWS = 4_096
 class Chunk:
     """Some rows: X (n, D), y (n,), and their weights (n,) in float64, the noise variance of row i being s2 / weight_i.
 
-    No weights are all one.
+    No weights are all one. Of several outputs y is (n, q), NaN where one is missing.
     """
 
     X: Tensor
@@ -41,6 +41,13 @@ class Chunk:
     def with_inputs(self, X: Tensor) -> Chunk:
         """Other inputs of the same rows."""
         return Chunk(X, self.y, self.weight)
+
+    def outputs(self) -> list[Chunk]:
+        """One for each output, with the rows at which it was observed."""
+        if self.y.ndim == 1:
+            return [self]
+        rows = [torch.nonzero(~y.isnan())[:, 0] for y in self.y.mT]
+        return [replace(self.pick(some), y=self.y[some, j]) for j, some in enumerate(rows)]
 
     def weights(self) -> Tensor:
         """The weights (n,), also where all are one."""

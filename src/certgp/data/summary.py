@@ -123,6 +123,13 @@ def _check_finite(values: Numbers, argument: str, start: int, labels: tuple[str,
         )
 
 
+def column_moments(values: Array, columns: list[str], weights: Array | None = None) -> Moments:
+    """Moments of columns (n, D) that are in memory, with weights (n,) where they are not all one."""
+    running = _RunningMoments(columns)
+    running.add(values, weights)
+    return running.result()
+
+
 class _RunningMoments:
     """Moments of the columns of blocks, merged as in Chan, Golub and LeVeque (1983), Updating formulae ..., eq. 1.5.
 

@@ -2,53 +2,50 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from typing import Any, Self, dataclass_transform
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from certgp.checks import check_count, check_flag, check_fraction, numbers
-from certgp.data import Rows, StandardisedRows, Standardiser, Summary, check_finite, summarise
+from certgp.checks import check_count, check_fraction, check_levels
+from certgp.data import Rows, Summary, check_finite, summarise
+from certgp.data.outputs import OutputRows
 from certgp.data.rows import read_target
-from certgp.errors import InvalidInputError, NotCertifiableError
-from certgp.estimators.fitting import Fitting, make_settings, run_rounds
+from certgp.errors import InvalidInputError
+from certgp.estimators import outputs as several
+from certgp.estimators.certifying import certify_model
+from certgp.estimators.fitting import Fitting, fitted_attributes, prepare_fitting, run_rounds
 from certgp.estimators.held_out import explain_certificate
 from certgp.estimators.reporting import report
-from certgp.estimators.training_rows import source_of, training_source, validation_rows
+from certgp.estimators.training_rows import curve_of_model, source_of
 from certgp.estimators.validation import (
     check_engine,
-    check_inputs,
+    check_row_pair,
+    has_outputs,
     leave_copies_out,
     load_inputs,
     load_rows,
     new_generator,
-    warn_about_constants,
-    warn_about_far_numbers,
+    new_torch_generator,
+    warn_about_columns,
     warn_about_far_predictions,
 )
-from certgp.gp import Mixture, NoiseGain, NoiseModel
-from certgp.gp.student import StudentNoise
-from certgp.guarantees import Certificate, RankCurve
-from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK, Request, certify
+from certgp.guarantees import Certificate
+from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK, Request
 from certgp.guarantees.prediction_bounds import Confirm
-from certgp.guarantees.rank_curve import rank_curve_of
 from certgp.guarantees.statistical import DEFAULT_PROBES
 from certgp.methods import registered_name
-from certgp.models import FittedModel
+from certgp.models import FittedModel, FittedOutputs
 from certgp.training import Callback, OptimisationResult
-from certgp.training.recipes import DTYPES, Fit, Settings, Trainer
+from certgp.training.recipes import Fit, Settings, Trainer
 
 Array = NDArray[np.float64]
 ESTIMATORS: dict[str, type[GPRegressor]] = {}
@@ -72,8 +69,10 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     table_: Any = None  # its layout
     method_: str | None = None  # the method that won, where several were compared
     choice_: str | None = None  # why, in words
+    outputs_: tuple[Self, ...] | None = None  # of several outputs, a fitted estimator for each
     _model: FittedModel | None = None
     _fitting: Fitting | None = None  # only while a fit goes on
+    _together: FittedOutputs | None = None  # the models of ``outputs_``
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -87,6 +86,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn hyper-parameters from all rows and condition on them. X (N, D), y (N,), or rows that hold both.
 
+        Several outputs are y (N, q), NaN where one is missing; ``outputs_`` then has a fitted estimator for each, and
+        predictions have an axis of outputs (N, q).
         With ``sample_weight`` (N,) the noise variance of row i is ``noise_variance_`` / sample_weight_i; 0 leaves the
         row out. A row to predict has weight one.
         """
@@ -99,34 +100,38 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             raise
 
     def _fit(self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
-        self._check_parameters()
-        self.target_name_ = self.table_ = None
+        several.check_parameters(self)
+        self.target_name_ = self.table_ = self.outputs_ = self._together = None
         rows = load_rows(self, X, y, sample_weight, least_rows=2)
-        summary = summarise(rows)
-        rows, summary = leave_copies_out(rows, summary)
-        warn_about_constants(summary, self.standardize)
-        if self.standardize:
-            warn_about_far_numbers(summary)
-        self._publish(*run_rounds(partial(self._prepare, given=rows), rows, summary, self.calibrate))
+        if has_outputs(rows):
+            return self.hold_outputs(several.fit_outputs(self, OutputRows.of(rows)))
+        rows, summary = leave_copies_out(rows, summarise(rows))
+        warn_about_columns([summary], self.standardize)
+        self.publish(*run_rounds(partial(self._prepare, given=rows), rows, summary, self.calibrate))
         self._fitting = None
         return self
 
+    def hold_outputs(self, parts: Sequence[Self]) -> Self:
+        """Predict with these, one for each output, from now on; for whatever fits or loads them."""
+        self.outputs_, self._model = tuple(parts), None
+        self.__dict__.update(several.joint_attributes(parts))
+        return self
+
     def _prepare(self, rows: Rows, summary: Summary, given: Rows) -> Fitting:
-        scaled = Standardiser.of(summary)
-        standardiser = scaled if self.standardize else Standardiser.identity(rows.n_columns, scaled.ignored)
-        settings = make_settings(self, self.trainer_parameters(), standardiser, summary)
-        source = StandardisedRows(rows, standardiser, DTYPES[settings.dtype])
-        trainer = self.trainer(settings)
-        self._fitting = Fitting(rows, given, summary, settings, source, trainer, self._new_generator)
+        self._fitting = prepare_fitting(self, rows, summary, given)
         return self._fitting
 
     def partial_fit(
         self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Condition on further rows; hyper-parameters, noise model, features, units stay. The first call is ``fit``."""
-        if self._model is None:
+        if self._model is None and self.outputs_ is None:
             return self.fit(X, y, sample_weight)
         rows = load_rows(self, X, y, sample_weight, reset=False)
+        if self.outputs_ is not None:
+            several.extend_outputs(self.outputs_, OutputRows.of(rows))
+            return self
+        self._model = self._fitted()
         found = summarise(rows)
         source, targets = source_of(self._model, rows), found.target_range()
         self._model = model = self._model.extended(source, *found.range(), self._engine(), targets)
@@ -144,13 +149,14 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         outcome = replace(OptimisationResult.none(), converged=False, reason="the fit was still running")
         model, fitting = copy(self), self._fitting
         model._fitting = None
-        model._publish(fitting.model(process), Fit(process, outcome))
+        model.publish(fitting.model(process), Fit(process, outcome))
         return model
 
     def predict(
         self, X: ArrayLike | Rows, return_std: bool = False, return_cov: bool = False, include_noise: bool = True
     ) -> Array | tuple[Array, Array]:
-        """Predictive mean (n,), optionally with standard deviations (n,) or the joint covariance (n, n).
+        """Predictive mean (n,), optionally with standard deviations (n,) or the joint covariance (n, n); of several
+        outputs (n, q), (n, q) and (n, n, q).
 
         ``include_noise=True`` speaks of new observations y, ``False`` of the function f behind them.
         """
@@ -158,60 +164,61 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             raise InvalidInputError(
                 "return_std and return_cov cannot both be asked for; the covariance holds the variances"
             )
-        model, rows = self._fitted(), self._load_inputs(X)
+        model, rows = self._predictor(), self._load_inputs(X)
         if return_cov:
             return model.mean_and_covariance(rows, include_noise)
         observed = return_std and include_noise
         mean, variance = (model.observations(rows) if observed else model.latent(rows)).moments()
-        warn_about_far_predictions(mean, model.targets)
+        warn_about_far_predictions(mean, [each.targets for each in self.models])
         return (mean, np.sqrt(variance)) if return_std else mean
 
-    def distribution(self, X: ArrayLike | Rows) -> Mixture:
-        """The predictive distribution of a new y at each row: mixtures of Gaussians, in the units of y."""
-        return self._fitted().observations(self._load_inputs(X))
+    def distribution(self, X: ArrayLike | Rows) -> Any:
+        """The predictive distribution of a new y at each row, in its units: a ``Mixture`` of Gaussians, or one each."""
+        return self._predictor().observations(self._load_inputs(X))
 
     def predict_quantiles(self, X: ArrayLike | Rows, quantiles: ArrayLike) -> Array:
-        """Quantiles of the predictive distribution of y: (n, number of quantiles)."""
-        levels = np.atleast_1d(numbers("quantiles", quantiles, "lie strictly between 0 and 1"))
-        if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
-            raise InvalidInputError(f"quantiles must lie strictly between 0 and 1, found {quantiles!r}")
-        return self.distribution(X).quantiles(levels)
+        """Quantiles of the predictive distribution of y: (n, number of quantiles), of several outputs (n, q, ...)."""
+        found: Array = self.distribution(X).quantiles(check_levels("quantiles", quantiles))
+        return found
 
     def predict_interval(self, X: ArrayLike | Rows, coverage: float = 0.95) -> tuple[Array, Array]:
-        """Lower and upper ends, each (n,), of the central interval that holds a new y with probability ``coverage``."""
+        """Lower and upper ends, (n,) or (n, q), of the central interval that holds y with probability ``coverage``."""
         half = 0.5 * check_fraction("coverage", coverage)
         ends = self.predict_quantiles(X, [0.5 - half, 0.5 + half])
-        return ends[:, 0], ends[:, 1]
+        return ends[..., 0], ends[..., 1]
 
     def sample_y(
         self, X: ArrayLike | Rows, n_samples: int = 1, random_state: Any = 0, include_noise: bool = True
     ) -> Array:
-        """Joint draws at the rows of X: (n, n_samples)."""
+        """Joint draws at the rows of X: (n, n_samples), of several outputs (n, q, n_samples)."""
         check_count("n_samples", n_samples)
-        model, rows = self._fitted(), self._load_inputs(X)
-        source = torch.Generator().manual_seed(int(check_random_state(random_state).randint(2**31 - 1)))
-        return model.sample(rows, n_samples, source, include_noise)
+        model, rows = self._predictor(), self._load_inputs(X)
+        return model.sample(rows, n_samples, new_torch_generator(random_state), include_noise)
 
     def score(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
-        """R^2 of the predictive means: 1 - (mean squared error) / (variance of y)."""
+        """R^2 of the predictive means, 1 - (mean squared error) / (variance of y); of several outputs their mean."""
+        if self.outputs_ is not None:
+            return several.mean_score(self.outputs_, several.split_rows(self, X, y, sample_weight))
         if not isinstance(X, Rows):
             return float(super().score(X, y, sample_weight))
         rows = load_rows(self, X, y, sample_weight, reset=False)
         return float(super().score(rows, read_target(rows), rows.weights(slice(None))))
 
-    def nlpd(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
-        """Mean negative log predictive density of y (n,) at X (n, D), in the units of y; lower is better.
+    def nlpd(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Any:
+        """Mean negative log predictive density of y at X (n, D), in its units; lower is better. Of several outputs (q,).
 
         With ``sample_weight`` (n,) the weighted mean over rows, as in ``score``; each has the noise of weight one.
         """
-        model, rows = self._fitted(), load_rows(self, X, y, sample_weight, reset=False)
+        model, rows = self._predictor(), load_rows(self, X, y, sample_weight, reset=False)
+        if isinstance(model, FittedOutputs):
+            return several.score_outputs(model, OutputRows.of(rows))
         check_finite(rows)
         densities = model.observations(rows).log_density(read_target(rows))
         return -float(np.average(densities, weights=rows.weights(slice(None))))
 
-    def log_marginal_likelihood(self) -> float:
-        """Log density of the training targets under the fitted model, in the units of y."""
-        return self._fitted().log_evidence()
+    def log_marginal_likelihood(self) -> Any:
+        """Log density of the training targets under the fitted model, in the units of y; of several outputs (q,)."""
+        return self._predictor().log_evidence()
 
     def certify(
         self,
@@ -224,8 +231,9 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         probes: int = DEFAULT_PROBES,
         exact_solve: bool | Confirm = False,
         rows: tuple[ArrayLike, ...] | Rows | None = None,
-    ) -> Certificate:
-        """How far this model is from the exact GP with the same hyper-parameters, with proof.
+    ) -> Any:
+        """How far this model is from the exact GP with the same hyper-parameters, with proof: a ``Certificate``, of
+        several outputs a tuple of them, one each.
 
         Parameters
         ----------
@@ -239,8 +247,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         delta : where the rigorous interval of the KL divergence stays too wide, tighten it with ``probes`` random
             products by the exact kernel matrix, O(N^2); the statement then holds with probability 1 - delta
         exact_solve : where the reference is too weak for ``tol``, compute the exact means by conjugate gradients with
-            streamed products by the exact kernel matrix, O(N^2) each. The cost is estimated first: True prints it to
-            stderr and goes on, a function of the ``CostEstimate`` decides by returning True or False
+            streamed products by the exact kernel matrix, O(N^2) each. True prints the estimated cost to stderr and goes
+            on, a function of the ``CostEstimate`` decides by returning True or False
         rows : the training rows, a pair (X, y), a triple (X, y, sample_weight) or a ``Rows`` object, needed after
             loading from a file for everything but the saved certificate; they are checked against what the model was
             conditioned on
@@ -252,37 +260,30 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         rows with the same weights, also for rows outside the training range. Behind a projection or a network it is the
         exact GP on their outputs, and the sentence says so. An exact GP is its own truth.
         """
-        model = self._fitted()
         request = Request(reference_rank, tol, max_reference_rank, delta, probes, exact_solve)
-        known, plain = model.certificate, X is None and request.plain
-        if plain and rows is None and known is not None and model.rows is None:
-            return known
-        new = None if X is None else self._load_inputs(X).take(slice(None))[0]
-        if not model.in_float64:
-            raise NotCertifiableError(
-                "float32 features leave rounding errors that the bounds do not cover; fit with dtype='float64' instead"
-            )
-        read = partial(training_source, self, model, rows)
-        subject, engine = (model.process, model.standardiser), self._engine()
-        found = certify(*subject, new, read, request, engine, self._new_generator, check_rows=rows is not None)
-        if plain and known is not None and known.kl.upper <= found.kl.upper:
-            return known
-        if found.confidence == 1.0 and (known is None or found.kl.upper < known.kl.upper):
-            self._model = replace(model, certificate=found.without_rows())
+        if self.outputs_ is not None:
+            given = several.split_rows(self, *((None,) if rows is None else check_row_pair(rows)))
+            return tuple(part._certify(X, own, request) for part, own in zip(self.outputs_, given, strict=True))
+        return self._certify(X, rows, request)
+
+    def _certify(self, X: Any, rows: Any, request: Request) -> Certificate:
+        """Of one output."""
+        model, new = self._fitted(), None if X is None else self._load_inputs(X)
+        found, self._model = certify_model(
+            self, model, new, rows, request, self._engine(), partial(new_generator, self.random_state)
+        )
         return found
 
-    def rank_curve(self, X: ArrayLike | Rows | None = None, y: ArrayLike | None = None) -> RankCurve:
-        """Log evidence and guarantee for every rank up to the fitted one, at the fitted hyper-parameters.
+    def rank_curve(self, X: ArrayLike | Rows | None = None, y: ArrayLike | None = None) -> Any:
+        """Log evidence and guarantee for every rank up to the fitted one, at the fitted hyper-parameters: a
+        ``RankCurve``, of several outputs a tuple of them.
 
         With validation rows X (n, D), y (n,) also their mean negative log predictive density at every rank.
         """
-        model = self._fitted()
-        validation = None if X is None and y is None else validation_rows(self, model, X, y)
-        curve = rank_curve_of(model.process, validation, model.in_float64)
-        shift, log_unit = model.evidence_shift, math.log(model.standardiser.y_scale)
-        elbo = None if curve.elbo is None else curve.elbo + shift
-        nlpd = None if curve.nlpd is None else curve.nlpd + log_unit
-        return replace(curve, log_evidence=curve.log_evidence + shift, elbo=elbo, nlpd=nlpd)
+        if self.outputs_ is not None:
+            given = several.split_rows(self, X, y)
+            return tuple(part.rank_curve(own) for part, own in zip(self.outputs_, given, strict=True))
+        return curve_of_model(self, self._fitted(), X, y)
 
     def save(self, path: str | Path, include_training_data: bool = False) -> None:
         """Write the fitted model to one file; ``certgp.load`` reads it.
@@ -292,23 +293,10 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         """
         from certgp.estimators.persistence import save
 
-        model = self._fitted()
-        if model.process.holds_rows and not include_training_data:
-            raise InvalidInputError(
-                "an exact or local GP cannot predict without its training rows, and model files hold none by default; "
-                "call save(path, include_training_data=True) to write them, or fit a low-rank model"
-            )
-        save(self, model, Path(path))
+        save(self, Path(path), include_training_data)
 
     report = report
     explain = explain_certificate
-
-    def _check_parameters(self) -> None:
-        """Refuse parameters that cannot work, before the data are looked at: making a trainer checks them."""
-        for name, parameter in signature(type(self)).parameters.items():
-            if isinstance(parameter.default, bool):
-                check_flag(name, self.get_params(deep=False)[name])
-        self.trainer(make_settings(self, self.trainer_parameters(), Standardiser.identity(0)))
 
     def trainer_parameters(self) -> dict[str, Any]:
         """The parameters that concern whatever trains this model."""
@@ -317,53 +305,39 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def _engine(self) -> Any:
         return check_engine(self.get_params(deep=False).get("engine", "local"))
 
-    def _new_generator(self) -> np.random.Generator:
-        return new_generator(self.random_state)
-
-    def _publish(self, model: FittedModel, fit: Fit) -> None:
+    def publish(self, model: FittedModel, fit: Fit) -> None:
         """Set the fitted attributes, all in the user's units."""
         self.hold(model)
-        self.noise_variance_ = model.noise_variance
-        self.noise_scale_ = model.process.noise_scale
-        self.rank_ = model.process.rank
-        self.n_iter_ = max(1, fit.outcome.n_iter)
-        self.converged_ = fit.outcome.converged
-        self.stop_reason_ = fit.outcome.reason
-        self.history_ = fit.outcome.history
-        self.trials_ = fit.trials
-        if fit.method is not None:
-            self.method_, self.choice_ = fit.method, fit.choice
+        self.__dict__.update(fitted_attributes(model, fit))
 
     @property
-    def log_marginal_likelihood_(self) -> float:
+    def log_marginal_likelihood_(self) -> Any:
         """Log density of the training targets in the units of y; a local GP computes it when it is first asked for."""
-        return self._fitted().log_evidence()
+        return self.log_marginal_likelihood()
 
     @property
-    def row_weights_(self) -> Array | None:
+    def row_weights_(self) -> Any:
         """Weights of the rows of the fit (N,), those of weight zero left out: ``sample_weight`` times what
         likelihood="student" found of each row. None where all are one, and after loading or ``partial_fit``.
         """
-        rows = self._fitted().rows
-        return None if rows is None else rows.weights(slice(None))
+        return self._of_outputs(FittedModel.row_weights)
 
     @property
-    def noise_model_(self) -> NoiseModel | StudentNoise | tuple[NoiseModel | StudentNoise | None, ...] | None:
+    def noise_model_(self) -> Any:
         """How noise depends on the input, or the Student-t noise, in standardised units; None where it is Gaussian and
-        constant. Of several members one each.
+        constant. Of several members, or outputs, one each.
         """
-        models = tuple(member.noise_model for member in self._fitted().process.members)
-        return models[0] if len(models) == 1 else models
+        return self._of_outputs(FittedModel.noise_models)
 
     @property
-    def noise_gain_(self) -> NoiseGain | None:
+    def noise_gain_(self) -> Any:
         """What noise(x) gains on rows not fitted to, and whether it is used; None where it was not tried."""
-        return self._fitted().process.noise_gain
+        return self._of_outputs(lambda model: model.process.noise_gain)
 
-    @property
-    def fitted_model(self) -> FittedModel:
-        """What ``fit`` found, for code that looks inside."""
-        return self._fitted()
+    def _of_outputs(self, value: Callable[[FittedModel], object]) -> object:
+        """A value of the fitted model, or of several outputs one each."""
+        found = tuple(value(model) for model in self.models)
+        return found[0] if self.outputs_ is None else found
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -371,19 +345,19 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return tuple(str(name) for name in vars(self).get("feature_names_in_", ()))
 
     @property
-    def n_rows_(self) -> int:
+    def n_rows_(self) -> Any:
         """Number of rows that the model was conditioned on."""
-        return self._fitted().process.n_rows
+        return self._of_outputs(lambda model: model.process.n_rows)
 
     @property
     def certifies_itself(self) -> bool:
         """Can predictions be certified without reading the training rows again?"""
-        return self._fitted().certifies_itself
+        return all(model.certifies_itself for model in self.models)
 
     @property
     def needs_training_data(self) -> bool:
         """Does the model predict from the training rows themselves, so that a file must hold them?"""
-        return self._fitted().process.holds_rows
+        return any(model.process.holds_rows for model in self.models)
 
     def hold(self, model: FittedModel) -> None:
         """Predict with this model from now on; for whatever fits or loads one."""
@@ -393,12 +367,34 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     def _fitted(self) -> FittedModel:
         """The fitted model, or scikit-learn's error."""
         check_is_fitted(self)
+        if self.outputs_ is not None:
+            raise InvalidInputError(f"this belongs to one of {len(self.outputs_)} outputs; ask outputs_[j]")
         if self._model is None:
             raise InvalidInputError("this estimator has no fitted model; call fit first")
         return self._model
 
+    @property
+    def models(self) -> tuple[FittedModel, ...]:
+        """The fitted model of each output; one where y was (N,)."""
+        if self.outputs_ is None:
+            return (self._fitted(),)
+        return tuple(part._fitted() for part in self.outputs_)
+
+    def _predictor(self) -> FittedModel | FittedOutputs:
+        """What predicts: the fitted model, or those of all outputs together."""
+        models = self.models
+        if self.outputs_ is None:
+            return models[0]
+        if self._together is None or any(a is not b for a, b in zip(models, self._together.models, strict=True)):
+            self._together = FittedOutputs(models)
+        return self._together
+
     def _load_inputs(self, X: ArrayLike | Rows) -> Rows:
         """Rows to predict, checked; those outside the training range are announced."""
-        model, rows = self._fitted(), load_inputs(self, X)
-        check_inputs(rows, model.lower, model.upper, model.process.returns_to_prior).warn()
-        return rows
+        model = self._predictor()
+        return load_inputs(self, X, model.lower, model.upper, model.returns_to_prior)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

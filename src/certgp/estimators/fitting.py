@@ -37,7 +37,7 @@ from certgp.guarantees.certify import note_input_noise
 from certgp.guarantees.subject import Subject
 from certgp.models import FittedModel
 from certgp.training.evaluation_log import FitCheckpoint
-from certgp.training.recipes import AUTOMATIC, Fit, Settings, Trainer
+from certgp.training.recipes import AUTOMATIC, DTYPES, Fit, Settings, Trainer
 from certgp.training.student import ROUNDS, choose_student, settle_weights
 
 _CHECKPOINT_SEED = 0
@@ -53,7 +53,7 @@ class Fitting:
     given: Rows  # the same, without the weights that Student-t noise has found so far
     summary: Summary
     settings: Settings
-    source: StandardisedRows  # the same rows
+    source: RowSource  # the same rows, standardised
     trainer: Trainer
     new_generator: Callable[[], np.random.Generator]  # of the user's random state
 
@@ -145,6 +145,25 @@ class Fitting:
         return self.model(extended.process), fit
 
 
+def units_of(summary: Summary, standardize: bool) -> Standardiser:
+    """What leads from the user's units to those of a fit, and back."""
+    scaled = Standardiser.of(summary)
+    return scaled if standardize else Standardiser.identity(len(scaled.x_scale), scaled.ignored)
+
+
+def prepare_fitting(
+    estimator: Any, rows: Rows, summary: Summary, given: Rows, source: RowSource | None = None
+) -> Fitting:
+    """A fit of an estimator to rows of this summary, which ``source`` has standardised where there is one."""
+    settings = make_settings(
+        estimator, estimator.trainer_parameters(), units_of(summary, estimator.standardize), summary
+    )
+    if source is None:
+        source = StandardisedRows(rows, settings.standardiser, DTYPES[settings.dtype])
+    seeded = partial(new_generator, estimator.random_state)
+    return Fitting(rows, given, summary, settings, source, estimator.trainer(settings), seeded)
+
+
 def run_rounds(
     prepare: Callable[[Rows, Summary], Fitting], rows: Rows, summary: Summary, calibrate: bool
 ) -> tuple[FittedModel, Fit]:
@@ -188,3 +207,19 @@ def _repeatable_seed(random_state: Any) -> int:
         f"checkpoint needs random_state to be a whole number or None, found {random_state!r}: a resumed fit draws the "
         "same subsamples again"
     )
+
+
+def fitted_attributes(model: FittedModel, fit: Fit) -> dict[str, Any]:
+    """What a fitted estimator shows beside its kernel, all in the user's units."""
+    outcome, process = fit.outcome, model.process
+    found = {
+        "noise_variance_": model.noise_variance,
+        "noise_scale_": process.noise_scale,
+        "rank_": process.rank,
+        "n_iter_": max(1, outcome.n_iter),
+        "converged_": outcome.converged,
+        "stop_reason_": outcome.reason,
+        "history_": outcome.history,
+        "trials_": fit.trials,
+    }
+    return found if fit.method is None else found | {"method_": fit.method, "choice_": fit.choice}

@@ -34,7 +34,7 @@ def predict_held_out(model: GPRegressor, rows: Rows) -> Predicted:
 
 def count_outside(model: GPRegressor, rows: Rows) -> OutsideRange:
     """How many rows lie outside the range of the training inputs, and in which columns; NaN is refused."""
-    fitted = model.fitted_model
+    fitted = model.models[0]
     return check_inputs(rows, fitted.lower, fitted.upper, fitted.process.returns_to_prior)
 
 
@@ -51,7 +51,8 @@ def make_card(model: GPRegressor, rows: Rows, train: Rows | None, seed: int = 0)
 def find_rank_curve(model: GPRegressor, rows: Rows | None = None) -> RankCurve | None:
     """What each rank gives; None for models that have none."""
     with suppress(NotCertifiableError):
-        return model.rank_curve(rows)
+        found: RankCurve = model.rank_curve(rows)
+        return found
     return None
 
 

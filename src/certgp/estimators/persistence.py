@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import nn
+from torch import Tensor, nn
 
 from certgp.data.tables import FittedTable
-from certgp.errors import ModelFileError
+from certgp.errors import InvalidInputError, ModelFileError
 from certgp.estimators.base import ESTIMATORS, GPRegressor
+from certgp.gp.description import select_part
 from certgp.kernels import Kernel, kernel_from_description
 from certgp.methods import check_registered, find_registered
-from certgp.models.description import build_model, describe_model
+from certgp.models.description import build_model, describe_model, share_model, store_once, use_one_model
 from certgp.models.file import read_model_file, write_model_file
 from certgp.training import History, Iteration, Trial
 from certgp.version import __version__
@@ -36,15 +37,42 @@ _CHOICE = ("method_", "choice_")  # where several methods were compared
 _NOT_SAVED = ("callbacks", "engine", "checkpoint")  # objects of a session, not of a model
 
 
-def save(estimator: GPRegressor, model: FittedModel, path: Path) -> None:
+def save(estimator: GPRegressor, path: Path, include_training_data: bool) -> None:
     """Write a fitted estimator; what ``load`` would not know is refused."""
-    name = check_registered(type(estimator), ESTIMATORS)
+    if estimator.needs_training_data and not include_training_data:
+        raise InvalidInputError(
+            "an exact or local GP cannot predict without its training rows, and model files hold none by default; "
+            "call save(path, include_training_data=True) to write them, or fit a low-rank model"
+        )
+    if estimator.outputs_ is None:
+        write_model_file(path, *_describe(estimator, estimator.models[0]))
+        return
+    pairs = zip(estimator.outputs_, estimator.models, strict=True)
+    described = [_describe(part, model) for part, model in pairs]
+    tensors, aliases = store_once([part for part, _ in described])
+    values = _describe_parameters(estimator) | {
+        "outputs": [own for _, own in described],
+        "aliases": aliases,
+        "one_model": share_model(estimator.models),
+    }
+    write_model_file(path, tensors, values)
+
+
+def _describe_parameters(estimator: GPRegressor) -> Values:
+    """What made an estimator, whether or not it has several outputs."""
+    parameters = estimator.get_params(deep=False).items()
+    return {
+        "estimator": check_registered(type(estimator), ESTIMATORS),
+        "parameters": {k: _to_json(v) for k, v in parameters if _is_saved(k, v)},
+    }
+
+
+def _describe(estimator: GPRegressor, model: FittedModel) -> tuple[dict[str, Tensor], Values]:
+    """Tensors and values of a fitted estimator of one output."""
     tensors, values = describe_model(model)
     attributes = vars(estimator)
     names = attributes.get("feature_names_in_")
-    values |= {
-        "estimator": name,
-        "parameters": {k: _to_json(v) for k, v in estimator.get_params(deep=False).items() if _is_saved(k, v)},
+    values |= _describe_parameters(estimator) | {
         "fitted": {name: attributes[name] for name in _FITTED},
         "feature_names": None if names is None else [str(name) for name in names],
         "target_name": estimator.target_name_,
@@ -53,7 +81,7 @@ def save(estimator: GPRegressor, model: FittedModel, path: Path) -> None:
         "trials": [asdict(trial) for trial in estimator.trials_],
         "history": [asdict(iteration) for iteration in estimator.history_.iterations],
     }
-    write_model_file(path, tensors, values)
+    return tensors, values
 
 
 def load(path: str | Path, network: nn.Module | None = None) -> Any:
@@ -67,7 +95,7 @@ def load(path: str | Path, network: nn.Module | None = None) -> Any:
     path = Path(path)
     tensors, values, header = read_model_file(path)
     try:
-        return _build(tensors, values, network)
+        return _build_outputs(tensors, values, network) if "outputs" in values else _build(tensors, values, network)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         if isinstance(error, ModelFileError):
             raise
@@ -77,10 +105,27 @@ def load(path: str | Path, network: nn.Module | None = None) -> Any:
         ) from error
 
 
-def _build(tensors: dict[str, Any], values: Values, network: nn.Module | None) -> GPRegressor:
+def _build_outputs(tensors: dict[str, Tensor], values: Values, network: nn.Module | None) -> GPRegressor:
+    """An estimator of several outputs."""
+    everything = tensors | {name: tensors[first] for name, first in values["aliases"].items()}
+    parts = [_build(select_part(everything, f"{j}."), own, network) for j, own in enumerate(values["outputs"])]
+    if values["one_model"]:
+        use_one_model([part.models[0] for part in parts])
+    estimator = _unfitted(values, network)
+    for name in ("n_features_in_", "feature_names_in_"):
+        if name in vars(parts[0]):
+            estimator.__dict__[name] = vars(parts[0])[name]
+    return estimator.hold_outputs(parts)
+
+
+def _unfitted(values: Values, network: nn.Module | None) -> GPRegressor:
     cls = find_registered(values["estimator"], ESTIMATORS, "estimator")
     parameters = {k: _revive(v) for k, v in values["parameters"].items()}
-    estimator = cls(**parameters | _take_network(values["parameters"], network))
+    return cls(**parameters | _take_network(values["parameters"], network))
+
+
+def _build(tensors: dict[str, Any], values: Values, network: nn.Module | None) -> GPRegressor:
+    estimator = _unfitted(values, network)
     estimator.hold(build_model(tensors, values, network))
     known = {name: values["fitted"][name] for name in _FITTED}  # files of certgp 0.2 hold the evidence too
     for name, value in (known | values["choice"]).items():

@@ -57,7 +57,7 @@ def report(
     held_out = load_rows(self, X, y, reset=False)
     if held_out.n_rows < 2:
         raise InvalidInputError(f"X has {held_out.n_rows} row(s); a report needs at least 2 rows with their target")
-    train = self.fitted_model.rows if rows is None else load_rows(self, *check_row_pair(rows), reset=False)
+    train = self.models[0].rows if rows is None else load_rows(self, *check_row_pair(rows), reset=False)
     page = make_report(gather_facts(self, held_out, train, title))
     if path is not None:
         page.save(path)

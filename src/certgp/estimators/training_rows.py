@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import torch
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
@@ -11,6 +14,7 @@ from certgp.data import Rows, RowSource, StandardisedRows, check_finite
 from certgp.data.copies import without_copies
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.estimators.validation import check_row_pair, load_rows
+from certgp.guarantees.rank_curve import RankCurve, rank_curve_of
 from certgp.models import FittedModel
 
 
@@ -41,6 +45,18 @@ def training_source(
             "given to fit"
         )
     return source_of(model, rows)
+
+
+def curve_of_model(
+    estimator: BaseEstimator, model: FittedModel, X: ArrayLike | Rows | None, y: ArrayLike | None
+) -> RankCurve:
+    """The rank curve of a fitted model in the units of y, with validation rows X (n, D), y (n,) if any."""
+    validation = None if X is None and y is None else validation_rows(estimator, model, X, y)
+    curve = rank_curve_of(model.process, validation, model.in_float64)
+    shift, log_unit = model.evidence_shift, math.log(model.standardiser.y_scale)
+    elbo = None if curve.elbo is None else curve.elbo + shift
+    nlpd = None if curve.nlpd is None else curve.nlpd + log_unit
+    return replace(curve, log_evidence=curve.log_evidence + shift, elbo=elbo, nlpd=nlpd)
 
 
 def validation_rows(

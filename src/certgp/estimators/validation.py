@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -45,6 +47,11 @@ def new_generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
+def new_torch_generator(random_state: Any) -> torch.Generator:
+    """The same of torch."""
+    return torch.Generator().manual_seed(int(check_random_state(random_state).randint(2**31 - 1)))
+
+
 def load_rows(
     estimator: BaseEstimator,
     X: Any,
@@ -67,9 +74,11 @@ def load_rows(
             raise InvalidInputError("the rows given as X hold no target y; give rows whose take() returns it")
         rows = as_rows(inputs, y)
     else:
-        target = column_or_1d(y, warn=True)
+        target = y if _has_columns(y) else column_or_1d(y, warn=True)
         check_consistent_length(inputs, target)
         rows = as_rows(inputs, target)
+    if not reset:
+        _check_outputs(estimator, rows)
     rows = weigh_rows(rows, sample_weight)
     if rows.n_rows < least_rows:
         raise InvalidInputError(
@@ -78,9 +87,39 @@ def load_rows(
     return rows
 
 
-def load_inputs(estimator: BaseEstimator, X: Any) -> Rows:
-    """Rows to predict with a fitted estimator; the same as ``load_rows`` but for the target."""
-    return as_rows(_check_structure(estimator, X, reset=False, least_rows=1))
+def _has_columns(y: Any) -> bool:
+    """Is this y (N, q) of several outputs?"""
+    with suppress(ValueError):  # ragged ones are for scikit-learn to refuse
+        values = np.asarray(y)
+        return values.ndim == 2 and values.shape[1] > 1
+    return False
+
+
+def has_outputs(rows: Rows) -> bool:
+    """Do the rows have several outputs, y (n, q)?"""
+    y = rows.take(slice(0, 1))[1]
+    return y is not None and y.ndim == 2
+
+
+def _check_outputs(estimator: BaseEstimator, rows: Rows) -> None:
+    """Refuse rows with other outputs than those of the fit."""
+    y, parts = rows.take(slice(0, 1))[1], vars(estimator).get("outputs_")
+    found = None if y is None or y.ndim == 1 else y.shape[1]
+    fitted = None if parts is None else len(parts)
+    if found != fitted:
+        shape, other = ("(n,)" if count is None else f"(n, {count})" for count in (found, fitted))
+        raise InvalidInputError(f"y has shape {shape} and the fit had y of shape {other}; give the outputs of the fit")
+
+
+def load_inputs(
+    estimator: BaseEstimator, X: Any, lower: NDArray[np.float64], upper: NDArray[np.float64], returns_to_prior: bool
+) -> Rows:
+    """Rows to predict with a fitted estimator; the same as ``load_rows`` but for the target. ``check_inputs`` reads
+    them.
+    """
+    rows = as_rows(_check_structure(estimator, X, reset=False, least_rows=1))
+    check_inputs(rows, lower, upper, returns_to_prior).warn()
+    return rows
 
 
 def _check_structure(estimator: BaseEstimator, X: Any, reset: bool, least_rows: int, **required: None) -> Any:
@@ -166,6 +205,14 @@ def leave_copies_out(rows: Rows, summary: Summary) -> tuple[Rows, Summary]:
     return distinct, summarise(distinct)
 
 
+def warn_about_columns(summaries: Sequence[Summary], standardize: bool) -> None:
+    """Say which columns do not vary or have numbers far from all others; one summary for each output."""
+    for summary in summaries:
+        warn_about_constants(summary, standardize)
+    if standardize:
+        warn_about_far_numbers(summaries[0])
+
+
 def warn_about_constants(summary: Summary, centred: bool) -> None:
     """Say which columns, or that the target, do not vary."""
     same = summary.inputs.least == summary.inputs.largest
@@ -198,11 +245,16 @@ def warn_about_far_numbers(summary: Summary) -> None:
 _FAR_PREDICTION = 0.5  # of the range of the training targets, beyond either end
 
 
-def warn_about_far_predictions(mean: NDArray[np.float64], targets: tuple[float, float] | None) -> None:
-    """Say how many predictions (n,) are far from all training targets, and the furthest of them."""
-    if targets is None or targets[0] == targets[1]:
-        return
-    low, high = targets
+def warn_about_far_predictions(mean: NDArray[np.float64], targets: Sequence[tuple[float, float] | None]) -> None:
+    """Say how many predictions (n,), or (n, q), are far from all training targets, whose ranges these are for each
+    output, and the furthest of them.
+    """
+    for column, ends in zip(mean.reshape(len(mean), -1).T, targets, strict=True):
+        if ends is not None and ends[0] < ends[1]:
+            _warn_about_far_column(column, *ends)
+
+
+def _warn_about_far_column(mean: NDArray[np.float64], low: float, high: float) -> None:
     beyond = np.maximum(low - mean, mean - high)
     far = beyond > _FAR_PREDICTION * (high - low)
     if far.any():

@@ -104,7 +104,7 @@ def _describe_local(process: LocalProcess, values: Values) -> tuple[Tensors, Val
 
 
 def _build_local(tensors: Tensors, values: Values, network: nn.Module | None) -> LocalProcess:
-    transform = build_transform(values["transform"], _select_part(tensors, "transform."), network)
+    transform = build_transform(values["transform"], select_part(tensors, "transform."), network)
     return LocalProcess(
         transform,
         kernel_from_description(values["kernel"]),
@@ -134,7 +134,7 @@ def _describe_full_scale(process: FullScaleProcess, values: Values) -> tuple[Ten
 
 def _build_full_scale(tensors: Tensors, values: Values, network: nn.Module | None) -> FullScaleProcess:
     local = _build_local(tensors, values["local"], network)
-    features = build_features(values["features"], _select_part(tensors, "features."))
+    features = build_features(values["features"], select_part(tensors, "features."))
     n = local.n_rows
     stats = Statistics(tensors["statistics.A"], tensors["statistics.b"], values["yty"], n, float(n))
     return FullScaleProcess(local, features, WhitenedStatistics(stats, values["log_determinant"]))
@@ -165,14 +165,14 @@ def _build_iterative(tensors: Tensors, values: Values, network: nn.Module | None
 def build_process(tensors: Tensors, values: Values, network: nn.Module | None) -> GaussianProcess:
     """The process that ``describe_process`` described."""
     if values["kind"] == "mixture":
-        parts = [_select_part(tensors, f"{i}.") for i in range(len(values["members"]))]
+        parts = [select_part(tensors, f"{i}.") for i in range(len(values["members"]))]
         pairs = zip(parts, values["members"], strict=True)
         weights = np.array(values["weights"]) if "weights" in values else None  # equal in files of before
         return MixtureProcess([build_process(part, described, network) for part, described in pairs], weights)
     process = _build_single(tensors, values, network)
     process.noise_scale = values["noise_scale"]
     if "noise_model" in values:  # not in files written before 0.2 was released
-        process.noise_model = _build_noise(_select_part(tensors, "noise."), values["noise_model"])
+        process.noise_model = _build_noise(select_part(tensors, "noise."), values["noise_model"])
     if "noise_gain" in values:
         process.noise_gain = NoiseGain(**values["noise_gain"])
     return process
@@ -195,14 +195,14 @@ def _build_single(tensors: Tensors, values: Values, network: nn.Module | None) -
         return _build_full_scale(tensors, values, network)
     if values["kind"] == "iterative":
         return _build_iterative(tensors, values, network)
-    transform = build_transform(values["transform"], _select_part(tensors, "model.transform."), network)
-    features = build_features(values["features"], _select_part(tensors, "model.features."))
+    transform = build_transform(values["transform"], select_part(tensors, "model.transform."), network)
+    features = build_features(values["features"], select_part(tensors, "model.features."))
     A, b = tensors["statistics.A"], tensors["statistics.b"]
     stats = Statistics(A, b, values["yty"], values["n"], values["kernel_trace"], values.get("log_weights", 0.0))
     model = LowRankModel(transform, features).eval().requires_grad_(False)
     return LowRankProcess(model, stats, signal, noise, values["variance"])
 
 
-def _select_part(tensors: Tensors, prefix: str) -> Tensors:
+def select_part(tensors: Tensors, prefix: str) -> Tensors:
     """The tensors whose names begin with a prefix, without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

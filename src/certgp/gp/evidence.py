@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from certgp.gp.statistics import Statistics
+from certgp.gp.statistics import Cotangents, Statistics
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower, solve_lower_transposed
 
 NOISE_REMEDY = "A + s2 I (raise noise_variance or lower rank)"
@@ -82,6 +82,11 @@ class EvidenceGradient:
     by_trace: float  # dL/d Tr K
     by_log_signal: float
     by_log_noise: float
+
+    @property
+    def cotangents(self) -> Cotangents:
+        """What a gradient in the parameters of a map needs."""
+        return Cotangents(self.by_gram, self.by_projection, self.by_trace)
 
 
 def evidence_gradient(

@@ -32,7 +32,7 @@ class BasisPool:
         self, pool: Statistics, prior: Tensor, signal_variance: float, noise_variance: float, objective: str
     ) -> None:
         """``pool``: statistics of the m functions; ``prior``: K (m, m)."""
-        self.C, self.b, self.K = pool.A, pool.b, prior
+        self.C, self.b, self.K = pool.A, pool.b.reshape(len(pool.b), -1), prior  # (m, q) of several outputs
         self.s2, self.g = noise_variance, noise_variance / signal_variance
         self.T = pool.A + self.g * prior
         self.weight = 1.0 / self.g if objective == "elbo" else 0.0  # of the explained trace
@@ -42,9 +42,9 @@ class BasisPool:
         K_factor, T_factor = self._factors(chosen)
         K_inverse = torch.cholesky_inverse(K_factor)
         k, t = K_inverse.diagonal(), torch.cholesky_inverse(T_factor).diagonal()
-        weights = torch.cholesky_solve(self.b[chosen, None], T_factor)[:, 0]
+        weights = torch.cholesky_solve(self.b[chosen], T_factor)
         trace = ((K_inverse @ _block(self.C, chosen)) * K_inverse).sum(1) / k
-        return weights.square() / (t * self.s2) + torch.log(t * self.g / k) + self.weight * trace
+        return weights.square().sum(1) / (t * self.s2) + torch.log(t * self.g / k) + self.weight * trace
 
     def gains(self, chosen: Tensor) -> Tensor:
         """What the objective, twice, gains from each function of the pool (m,); -inf for those that bring nothing, or
@@ -62,7 +62,8 @@ class BasisPool:
         useless = (k < _LEAST_NEW * self.K.diagonal()) | ~(t >= 0.5 * self.g * k)  # exactly, t >= g k
         useless[chosen] = True
         k, t = k.masked_fill(useless, 1.0), t.masked_fill(useless, 1.0)
-        found = residual.square() / (t * self.s2) - torch.log(t / (k * self.g)) + self.weight * trace.clamp_min(0.0) / k
+        explained_by_y = residual.square().sum(1) / (t * self.s2)
+        found = explained_by_y - torch.log(t / (k * self.g)) + self.weight * trace.clamp_min(0.0) / k
         return found.masked_fill(useless, -math.inf)
 
     def _factors(self, chosen: Tensor) -> tuple[Tensor, Tensor]:

@@ -16,7 +16,7 @@ from scipy.special import logsumexp, ndtr, ndtri
 from torch import Tensor
 
 from certgp.gp.calibration import gaussian_log_density
-from certgp.gp.noise import NoiseGain
+from certgp.gp.noise import Noise, NoiseGain
 from certgp.gp.process import GaussianProcess
 from certgp.kernels import Kernel
 
@@ -71,12 +71,25 @@ class Mixture:
         """
         means, variances, shares = [], [], []
         for member, share in zip(process.members, process.shares, strict=True):
-            mean, variance, noise = member.observations(X)
-            total = variance + (noise.variances if weight is None else noise.variances / weight)
-            means.append(mean.expand(total.shape).numpy())
-            variances.append(total.numpy())
-            shares.append(share * noise.shares.numpy())
+            found = Mixture.of_sum(*member.observations(X), weight)
+            means.append(found.means)
+            variances.append(found.variances)
+            shares.append(share * found.weights)
         return Mixture(np.concatenate(means), np.concatenate(variances), np.concatenate(shares))
+
+    @staticmethod
+    def of_sum(mean: Tensor, variance: Tensor, noise: Noise, weight: Tensor | None = None) -> Mixture:
+        """Of f + noise, f ~ N(mean, variance) (n,), at rows of weight one or ``weight`` (n,)."""
+        total = variance + (noise.variances if weight is None else noise.variances / weight)
+        return Mixture(mean.expand(total.shape).numpy(), total.numpy(), noise.shares.numpy())
+
+    @staticmethod
+    def join(parts: Sequence[Mixture]) -> Mixture:
+        """Those at the rows of several chunks."""
+        means, variances = (
+            np.concatenate(each, 1) for each in zip(*((p.means, p.variances) for p in parts), strict=True)
+        )
+        return Mixture(means, variances, parts[-1].weights)
 
     def moments(self) -> tuple[Array, Array]:
         """Mean and variance (n,), (n,)."""

@@ -114,7 +114,12 @@ class GaussianProcess(ABC):
         """Latent moments (n,), (n,) at the rows of X, as far as they enter new observations, and the noise of these."""
         if self.noise_model is None:
             return *self.moments(X), Noise.constant(self.predictive_noise)
-        rows = self.noise_inputs(X)
+        return self.observe(self.noise_inputs(X))
+
+    def observe(self, rows: NoiseInputs) -> tuple[Tensor, Tensor, Noise]:
+        """The same at rows of which the noise model's inputs are known."""
+        if self.noise_model is None:
+            return rows.mean, rows.variance, Noise.constant(self.predictive_noise)
         if isinstance(self.noise_model, NoiseModel):
             rows = self.noise_model.scale(rows)
         return rows.mean, rows.variance, self.noise_model.at(rows)
@@ -229,7 +234,7 @@ class LowRankProcess(GaussianProcess):
     @torch.no_grad()
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         phi = self.features(X)
-        return self._restored(X, phi, self.posterior.mean(phi), self.posterior.variance(phi))
+        return self.restored(X, phi, self.posterior.mean(phi), self.posterior.variance(phi))
 
     @torch.no_grad()
     def leave_one_out(self, X: Tensor, y: Tensor, weight: Tensor | None = None) -> NoiseInputs:
@@ -241,20 +246,21 @@ class LowRankProcess(GaussianProcess):
         leverage = variance / self.noise_variance if weight is None else weight * variance / self.noise_variance
         kept = (1.0 - leverage).clamp_min(_LEAST_KEPT)
         mean = y.double() - (y.double() - fitted) / kept
-        moments = self._restored(X, phi, mean, variance / kept)
-        return self._noise_inputs(X, phi, *moments, self._restored(X, phi, fitted, variance)[0])
+        moments = self.restored(X, phi, mean, variance / kept)
+        return self.noise_inputs_at(X, phi, *moments, self.restored(X, phi, fitted, variance)[0])
 
     @torch.no_grad()
     def noise_inputs(self, X: Tensor) -> NoiseInputs:
         phi = self.features(X)
-        mean, variance = self._restored(X, phi, self.posterior.mean(phi), self.posterior.variance(phi))
-        return self._noise_inputs(X, phi, mean, variance, mean)
+        mean, variance = self.restored(X, phi, self.posterior.mean(phi), self.posterior.variance(phi))
+        return self.noise_inputs_at(X, phi, mean, variance, mean)
 
-    def _noise_inputs(self, X: Tensor, phi: Tensor, mean: Tensor, variance: Tensor, fitted: Tensor) -> NoiseInputs:
+    def noise_inputs_at(self, X: Tensor, phi: Tensor, mean: Tensor, variance: Tensor, fitted: Tensor) -> NoiseInputs:
+        """What a noise model looks at, at rows X (n, D) with features sf phi (n, r) and these moments (n,)."""
         features = phi / math.sqrt(self.signal_variance)
         return NoiseInputs(X.double(), mean, variance, fitted[:, None], features, nothing(len(X)))
 
-    def _restored(self, X: Tensor, phi: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+    def restored(self, X: Tensor, phi: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
         """Moments of phi'w with what the truncation and the transform took off the prior."""
         restored = self.restored_variance_mask(X)
         if restored is not None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from torch import Tensor
 
-from certgp.gp.statistics import Statistics
+from certgp.gp.statistics import Cotangents, Statistics
 from certgp.linalg import eye_like
 
 _Array = NDArray[np.float64]
@@ -34,6 +34,26 @@ class Profile:
     by_gram: Tensor  # dL/dA (r, r)
     by_projection: Tensor  # dL/db (r,)
     by_trace: float  # dL/d Tr K
+    count: int  # of targets
+
+    @property
+    def cotangents(self) -> Cotangents:
+        """What a gradient in the parameters of a map needs."""
+        return Cotangents(self.by_gram, self.by_projection, self.by_trace)
+
+
+@dataclass(frozen=True)
+class BestVariances:
+    """The optimum of one output: g = s2 / sf2, sf2 and the value of the negative objective there."""
+
+    ratio: float
+    signal_variance: float
+    value: float
+
+    @property
+    def noise_variance(self) -> float:
+        """s2 = g sf2."""
+        return self.ratio * self.signal_variance
 
 
 def profile_evidence(
@@ -50,11 +70,31 @@ def profile_evidence(
     f may have several minima, so a grid brackets the best one and a root of f' refines it. At the optimum the
     derivative in (sf2, g) vanishes or points out of the bounds, so the gradient in (A, b) needs no further term.
     """
+    lam, V = eigenvalues_and_vectors(unit_stats.A)
+    u = V.mT @ unit_stats.b
+    best = best_variances(unit_stats, lam, u, objective, bounds)
+    g, s2 = best.ratio, best.noise_variance
+    w = V @ (u / (lam + g))
+    by_gram = 0.5 * ((V / (lam + g)) @ V.mT + torch.outer(w, w) / s2)
+    by_trace = 0.0
+    if objective == "elbo":
+        by_gram -= eye_like(by_gram) / (2.0 * g)
+        by_trace = 0.5 / g
+    return Profile(best.value, best.signal_variance, s2, by_gram, -w / s2, by_trace, unit_stats.n)
+
+
+def eigenvalues_and_vectors(A: Tensor) -> tuple[Tensor, Tensor]:
+    """lam (r,), not below zero, and V (r, r) of a Gram matrix A = V diag(lam) V'."""
+    lam, V = torch.linalg.eigh(A)
+    return lam.clamp_min(0.0), V
+
+
+def best_variances(
+    unit_stats: Statistics, lam_t: Tensor, u: Tensor, objective: str, bounds: tuple[float, float] = NOISE_RATIO_BOUNDS
+) -> BestVariances:
+    """The minimiser of f (see ``profile_evidence``) from eigenvalues lam (r,) of A and u = V'b (r,)."""
     n, r = unit_stats.n, unit_stats.rank
-    lam_t, V = torch.linalg.eigh(unit_stats.A)
-    lam_t = lam_t.clamp_min(0.0)
-    u_t = V.mT @ unit_stats.b
-    lam, u2 = lam_t.numpy(), u_t.square().numpy()  # many small sums follow: NumPy has less to do per call
+    lam, u2 = lam_t.numpy(), u.square().numpy()  # many small sums follow: NumPy has less to do per call
     gap = max(0.0, unit_stats.kernel_trace - float(lam.sum())) if objective == "elbo" else 0.0
     least = max(1e-14 * unit_stats.yty, float(np.finfo(np.float64).tiny))
 
@@ -75,13 +115,7 @@ def profile_evidence(
 
     g = math.exp(_minimise(f, slope, *map(math.log, bounds)))
     sf2 = float(misfit(np.array([g]))[0]) / (g * n)
-    w = V @ (u_t / (lam_t + g))
-    by_gram = 0.5 * ((V / (lam_t + g)) @ V.mT + torch.outer(w, w) / (g * sf2))
-    by_trace = 0.0
-    if objective == "elbo":
-        by_gram -= eye_like(by_gram) / (2.0 * g)
-        by_trace = 0.5 / g
-    return Profile(float(f(np.log([g]))[0]), sf2, g * sf2, by_gram, -w / (g * sf2), by_trace)
+    return BestVariances(g, sf2, float(f(np.log([g]))[0]))
 
 
 def _minimise(f: Callable[[_Array], _Array], slope: Callable[[float], float], low: float, high: float) -> float:

@@ -111,3 +111,29 @@ def feature_cotangent(
     if weight is not None:
         cotangent.mul_(weight.to(features.dtype))
     return cotangent.mT
+
+
+@dataclass(frozen=True, eq=False)
+class Cotangents:
+    """Derivatives of a function L of the statistics (A, b, Tr K), and how they go back to what these are made of."""
+
+    by_gram: Tensor  # G_A = dL/dA (r, r), symmetric
+    by_projection: Tensor  # G_b = dL/db (r,)
+    by_trace: float  # dL/d Tr K
+
+    def through(self, mixing: Tensor) -> Cotangents:
+        """Those of raw statistics, where A = M' A_raw M and b = M' b_raw."""
+        return Cotangents(mixing @ self.by_gram @ mixing.mT, mixing @ self.by_projection, self.by_trace)
+
+    def by_mixing(self, statistics: Statistics) -> Tensor:
+        """2 A G_A + b G_b' (r, r): M' dL/dM, from the mixed statistics."""
+        return 2.0 * statistics.A @ self.by_gram + torch.outer(statistics.b, self.by_projection)
+
+    def by_features(self, features: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
+        """dL/dPhi (n, r) of some rows."""
+        return feature_cotangent(features, y, self.by_gram, self.by_projection, weight)
+
+    def by_diagonal(self, diagonal: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
+        """dL/dk(x_i, x_i) (n,) of some rows."""
+        share = torch.full_like(diagonal, self.by_trace)
+        return share if weight is None else share * weight.to(diagonal.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -70,3 +71,36 @@ def _saved_certificate(described: Values | None, process: GaussianProcess) -> Ce
         return certificate
     transform = process.model.transform
     return None if transform.returns_outliers else replace(certificate, kernel_inputs=name_kernel_inputs(transform))
+
+
+def store_once(parts: Sequence[Tensors]) -> tuple[Tensors, dict[str, str]]:
+    """The tensors of several outputs, by number and name, those that are the same memory once, and by which name the
+    others are found.
+    """
+    stored: Tensors = {}
+    aliases: dict[str, str] = {}
+    names: dict[tuple[int, torch.Size], str] = {}
+    for j, tensors in enumerate(parts):
+        for name, tensor in tensors.items():
+            key, full = (tensor.data_ptr(), tensor.shape), f"{j}.{name}"
+            if tensor.numel() and key in names:
+                aliases[full] = names[key]
+            else:
+                names[key], stored[full] = full, tensor
+    return stored, aliases
+
+
+def share_model(models: Sequence[FittedModel]) -> bool:
+    """Do the outputs have the same features?"""
+    processes = [model.process for model in models]
+    first = processes[0]
+    return isinstance(first, LowRankProcess) and all(
+        isinstance(each, LowRankProcess) and each.model is first.model for each in processes
+    )
+
+
+def use_one_model(models: Sequence[FittedModel]) -> None:
+    """Let outputs that were saved with the same features have one copy of them again."""
+    processes = [model.process for model in models if isinstance(model.process, LowRankProcess)]
+    for process in processes:
+        process.model = processes[0].model

@@ -14,8 +14,9 @@ from torch import Tensor
 from certgp.data import Rows, RowSource, Standardiser
 from certgp.engines import Engine
 from certgp.engines.local import default_chunk_rows
-from certgp.gp import Box, GaussianProcess, LowRankProcess, Mixture
+from certgp.gp import Box, GaussianProcess, LowRankProcess, Mixture, NoiseModel
 from certgp.gp.process import check_dense
+from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate
 from certgp.kernels import Kernel
 from certgp.training.conditioning import condition_further
@@ -67,6 +68,15 @@ class FittedModel:
         process = self.process
         return not isinstance(process, LowRankProcess) or process.model.dominated
 
+    def row_weights(self) -> Array | None:
+        """Weights of the rows of the fit (N,); None where all are one, or the rows are not known any more."""
+        return None if self.rows is None else self.rows.weights(slice(None))
+
+    def noise_models(self) -> NoiseModel | StudentNoise | tuple[NoiseModel | StudentNoise | None, ...] | None:
+        """Of the process; of several members one each."""
+        models = tuple(member.noise_model for member in self.process.members)
+        return models[0] if len(models) == 1 else models
+
     def log_evidence(self) -> float:
         """Log density of the training targets in the units of y."""
         return self.process.log_evidence() + self.evidence_shift
@@ -103,10 +113,17 @@ class FittedModel:
             Mixture.of_observations(self.process, self.tensor(X))
             for X, _ in rows.chunks(default_chunk_rows(self.process.rank))
         ]
-        means = np.concatenate([each.means for each in found], 1)
-        variances = np.concatenate([each.variances for each in found], 1)
+        return self.in_user_units(Mixture.join(found))
+
+    def in_user_units(self, found: Mixture) -> Mixture:
+        """Standardised predictive distributions in the units of y."""
         units = self.standardiser
-        return Mixture(units.mean_to_user(means), units.variance_to_user(variances), found[-1].weights)
+        return Mixture(units.mean_to_user(found.means), units.variance_to_user(found.variances), found.weights)
+
+    @property
+    def returns_to_prior(self) -> bool:
+        """Do predictions fall back towards the prior far outside the training inputs?"""
+        return self.process.returns_to_prior
 
     def mean_and_covariance(self, rows: Rows, include_noise: bool) -> tuple[Array, Array]:
         """Mean (n,) and joint covariance (n, n) in the user's units."""

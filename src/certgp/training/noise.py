@@ -34,6 +34,7 @@ from certgp.gp.noise import NoiseBasis, NoiseGain, NoiseInputs, NoiseModel, scal
 
 FEWEST_ROWS = 200  # below, noise is constant without a trial
 MOST_ROWS = 20_000  # that a hundred or so weights need, and that local models predict in a moment
+_FEWEST_SHARED = 2_000  # of each output, where several share these rows (docs/decisions/0040)
 _MOST_NUMBERS = 2**21  # of psi (16 MiB)
 _FOLDS = 4
 _PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -82,11 +83,15 @@ def _most_rows(columns: int) -> int:
     return max(FEWEST_ROWS, min(MOST_ROWS, _MOST_NUMBERS // columns))
 
 
-def add_noise_model(process: GaussianProcess, source: RowSource, rng: np.random.Generator, always: bool) -> None:
-    """Give a process that was conditioned on these rows a noise model, where that pays or ``always``."""
+def add_noise_model(
+    process: GaussianProcess, source: RowSource, rng: np.random.Generator, always: bool, outputs: int = 1
+) -> None:
+    """Give a process that was conditioned on these rows a noise model, where that pays or ``always``. One of several
+    ``outputs`` learns it from its share of the rows that one alone would take, so that all cost little more.
+    """
     if isinstance(process, LowRankProcess | ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess):
         if always or source.n_rows >= FEWEST_ROWS:
-            learn_noise(process, leave_one_out(process, source, rng), rng, always)
+            learn_noise(process, leave_one_out(process, source, rng, outputs), rng, always)
     elif always:
         refuse_input_noise(f"a {type(process).__name__} cannot predict its rows without their own targets")
 
@@ -95,13 +100,15 @@ def leave_one_out(
     process: LowRankProcess | ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess,
     source: RowSource,
     rng: np.random.Generator,
+    outputs: int = 1,
 ) -> Unseen:
     """Some of the rows, each predicted from all others."""
     if not isinstance(process, LowRankProcess):
         rows = np.sort(rng.permutation(process.n_rows)[:MOST_ROWS])
         some = process.rows.pick(torch.from_numpy(rows)).to(torch.float64)
         return Unseen(process.leave_one_out(rows), some.y, some.weight)
-    chunk = source.sample(_most_rows(process.rank + 2 * source.n_columns), rng)
+    most = _most_rows(process.rank + 2 * source.n_columns)
+    chunk = source.sample(min(most, max(_FEWEST_SHARED, most // outputs)), rng)
     parts, size = [], default_chunk_rows(process.rank)
     for start in range(0, len(chunk.y), size):
         some = chunk.pick(slice(start, start + size))

@@ -13,7 +13,8 @@ from certgp.data import Chunk, RowSource
 from certgp.engines import Engine
 from certgp.gp import LowRankModel
 from certgp.gp.exact import ExactProfile, profile_exact_evidence
-from certgp.gp.profile import NOISE_RATIO_BOUNDS, Profile, profile_evidence
+from certgp.gp.outputs import AnyProfile, profile_any
+from certgp.gp.profile import NOISE_RATIO_BOUNDS
 from certgp.kernels import Kernel, KernelParameters
 from certgp.training.full_batch.two_folds import TwoFolds
 from certgp.training.parameters import Array, ParameterVector
@@ -44,13 +45,15 @@ class Objective(ABC):
 
 
 class LowRankObjective(Objective):
-    """Negative log evidence or ELBO per row of a low-rank model, signal variance and noise profiled out."""
+    """Negative log evidence or ELBO per target of a low-rank model, signal variance and noise profiled out; of several
+    outputs their sum.
+    """
 
     def __init__(self, model: LowRankModel, source: RowSource, engine: Engine, objective: str) -> None:
         self.model = model
         self.folds = TwoFolds(model, source, engine)
         self.parameters = self.folds.parameters
-        self._profile = partial(profile_evidence, objective=objective)
+        self._profile = partial(profile_any, objective=objective)
 
     def start(self) -> Array:
         return self.parameters.get()
@@ -64,15 +67,14 @@ class LowRankObjective(Objective):
     def sharpen(self) -> bool:
         return self.folds.sharpen()
 
-    def profile(self) -> Profile:
+    def profile(self) -> AnyProfile:
         """Optimal signal variance and noise at the current parameters."""
         return self._profile(self.folds.statistics())
 
     def evaluate(self, values: Array) -> tuple[float, Array]:
         self.move_to(values)
         found, gradient = self.folds.differentiate(self._profile)
-        n = self.folds.source.n_rows
-        return found.value / n, gradient / n
+        return found.value / found.count, gradient / found.count
 
 
 class _ExactParameters(nn.Module):

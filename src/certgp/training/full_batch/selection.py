@@ -7,9 +7,10 @@ import torch
 
 from certgp.data import ChunkSource, RowSource
 from certgp.engines import Engine, one_thread_below
-from certgp.engines.folds import fold_feature_statistics, fold_statistics
+from certgp.engines.folds import fold_any_features, fold_any_statistics
 from certgp.features import MercerMap, NystromMap, optimal_indices
-from certgp.gp import BasisPool, LowRankModel, Profile, greedy_selection, profile_evidence
+from certgp.gp import BasisPool, LowRankModel, greedy_selection
+from certgp.gp.outputs import AnyProfile, at_common_noise, profile_any
 from certgp.transforms import Transform
 
 _POOL_ROWS = 10_000
@@ -40,8 +41,8 @@ def reselect_indices(
     size = max(rank, min(_POOL_FACTOR[objective] * rank, _LARGEST_POOL))
     candidates = optimal_indices(features.expansion.ratio.numpy(), size)
     features.set_indices(candidates)
-    pool = fold_feature_statistics(model, rows, engine)
-    best = greedy_selection(pool, rank, current.signal_variance, current.noise_variance, objective)
+    pool = at_common_noise(fold_any_features(model, rows, engine), current)
+    best = greedy_selection(pool.statistics, rank, pool.signal_variance, pool.noise_variance, objective)
     features.set_indices(candidates[best])
 
 
@@ -65,10 +66,10 @@ def exchange_inducing_points(
     newcomers = transform(source.sample(_NEWCOMERS, rng).X)
     points = torch.cat([features.inducing_points, newcomers])
     everyone = NystromMap(features.kernel, points, jitter=features.jitter)
-    statistics = fold_statistics(LowRankModel(transform, everyone), rows, engine)
+    common = at_common_noise(fold_any_statistics(LowRankModel(transform, everyone), rows, engine), current)
     before = np.arange(features.rank)
     with one_thread_below(features.rank):
-        pool = BasisPool(statistics, everyone.prior(), current.signal_variance, current.noise_variance, objective)
+        pool = BasisPool(common.statistics, everyone.prior(), common.signal_variance, common.noise_variance, objective)
         after = pool.exchange(before, _LEAST_GAIN * rows.n_rows, min(features.rank, _MOST_EXCHANGES))
     features.inducing_points.copy_(points[torch.from_numpy(after)])
     moved = _profile(model, rows, engine, objective)
@@ -78,6 +79,6 @@ def exchange_inducing_points(
     return int((after != before).sum())
 
 
-def _profile(model: LowRankModel, rows: RowSource, engine: Engine, objective: str) -> Profile:
+def _profile(model: LowRankModel, rows: RowSource, engine: Engine, objective: str) -> AnyProfile:
     """The objective on some rows at the best variances."""
-    return profile_evidence(fold_feature_statistics(model, rows, engine), objective)
+    return profile_any(fold_any_features(model, rows, engine), objective)

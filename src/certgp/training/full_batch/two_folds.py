@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from certgp.data import Chunk, RowSource
 from certgp.engines import Engine, one_thread_below, sum_over
-from certgp.engines.folds import fold_feature_statistics, fold_statistics
-from certgp.gp import LowRankModel, Statistics
-from certgp.gp.statistics import feature_cotangent
+from certgp.engines.folds import fold_any_features, fold_any_statistics
+from certgp.gp import LowRankModel
+from certgp.gp.outputs import AnyCotangents, AnyStatistics, merged, statistics_of
 from certgp.training.parameters import Array, ParameterVector
 
 _KEPT_BYTES = 1 << 29
@@ -45,24 +45,20 @@ class _Evaluated:
 class _KeptFeatures:
     """Statistics of some chunks together with what they were computed from."""
 
-    statistics: Statistics
+    statistics: AnyStatistics
     chunks: tuple[_Evaluated, ...]
 
     def __add__(self, other: _KeptFeatures) -> _KeptFeatures:
-        return _KeptFeatures(self.statistics + other.statistics, self.chunks + other.chunks)
+        return _KeptFeatures(merged(self.statistics, other.statistics), self.chunks + other.chunks)
 
 
 class Criterion(Protocol):
-    """A function of the statistics (A, b, Tr K) at one point: its value, and its derivatives by them."""
+    """A function of the statistics at one point: its value, and its derivatives by them."""
 
     @property
     def value(self) -> float: ...
     @property
-    def by_gram(self) -> Tensor: ...
-    @property
-    def by_projection(self) -> Tensor: ...
-    @property
-    def by_trace(self) -> float: ...
+    def cotangents(self) -> AnyCotangents: ...
 
 
 C = TypeVar("C", bound=Criterion)
@@ -70,6 +66,8 @@ C = TypeVar("C", bound=Criterion)
 
 class TwoFolds:
     r"""Statistics of all rows, and the gradient of a function of them in the parameters of a low-rank model.
+
+    Rows may have one target or several; the latter have ``OutputStatistics``, and all that follows is the same.
 
     Fold 1 sums the statistics of the raw basis, and the r x r matrix M of the map mixes them. The r x r algebra gives
     the value and the cotangents G_A = dL/dA, G_b = dL/db. Fold 2 pulls dL/dPhi = 2 Phi G_A + y G_b' back through the
@@ -99,40 +97,39 @@ class TwoFolds:
         self._mix_rows = True
         return True
 
-    def raw_statistics(self) -> Statistics:
+    def raw_statistics(self) -> AnyStatistics:
         """Statistics of the raw basis at the current parameters."""
-        return fold_statistics(self.model, self.source, self.engine)
+        return fold_any_statistics(self.model, self.source, self.engine)
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> AnyStatistics:
         """Statistics of the features at the current parameters."""
         if self._mix_rows:
-            return fold_feature_statistics(self.model, self.source, self.engine)
+            return fold_any_features(self.model, self.source, self.engine)
         return self._mix(self.raw_statistics())
 
-    def differentiate(self, criterion: Callable[[Statistics], C]) -> tuple[C, Array]:
+    def differentiate(self, criterion: Callable[[Any], C]) -> tuple[C, Array]:
         """A function of the statistics at the current parameters, and its gradient (P,) in those of the model."""
         kept = self._fold_and_keep() if self.keeps_features else _KeptFeatures(self.statistics(), ())
         with one_thread_below(self.model.rank):
             found = criterion(kept.statistics)
-            by_gram, by_projection, direct = self._pull_through_mixing(kept.statistics, found)
-        pulled = self._pull_back(by_gram, by_projection, found.by_trace, kept.chunks)
+            cotangents, direct = self._pull_through_mixing(kept.statistics, found.cotangents)
+        pulled = self._pull_back(cotangents, kept.chunks)
         return found, ParameterVector.flatten([a + b for a, b in zip(direct, pulled.tensors, strict=True)])
 
-    def _pull_through_mixing(self, statistics: Statistics, p: Criterion) -> tuple[Tensor, Tensor, list[Tensor]]:
+    def _pull_through_mixing(self, statistics: Any, cotangents: AnyCotangents) -> tuple[AnyCotangents, list[Tensor]]:
         """Cotangents of the raw statistics, and the gradient that flows through the mixing matrix alone."""
         zeros = [torch.zeros_like(p) for p in self.parameters.tensors]
         mixing = self.model.features.mixing()
         if mixing is None:
-            return p.by_gram, p.by_projection, zeros
+            return cotangents, zeros
         with torch.no_grad():
             M = mixing.detach()
             # A = M' A_raw M and b = M' b_raw, so dL/dM = 2 A_raw M G_A + b_raw G_b' = M'^-1 (2 A G_A + b G_b')
-            by_mixing = 2.0 * statistics.A @ p.by_gram + torch.outer(statistics.b, p.by_projection)
-            by_mixing = torch.linalg.solve(M.mT, by_mixing)
-            by_gram, by_projection = M @ p.by_gram @ M.mT, M @ p.by_projection
+            by_mixing = torch.linalg.solve(M.mT, cotangents.by_mixing(statistics))
+            of_raw = cotangents.through(M)
         grads = torch.autograd.grad(mixing, self.parameters.tensors, by_mixing, allow_unused=True)
         direct = [z if g is None else g for z, g in zip(zeros, grads, strict=True)]
-        return by_gram, by_projection, direct
+        return of_raw, direct
 
     def _fold_and_keep(self) -> _KeptFeatures:
         """Fold 1 that keeps each chunk's raw features, with their graph, and targets."""
@@ -142,13 +139,13 @@ class TwoFolds:
             found = self._evaluate_chunk(chunk)
             with torch.no_grad():
                 folded = features.mix(found.basis.detach()) if self._mix_rows else found.basis.detach()
-                statistics = Statistics.of(folded, found.y, found.diagonal, found.weight)
+                statistics = statistics_of(folded, found.y, found.diagonal, found.weight)
             return _KeptFeatures(statistics, (found,))
 
         kept = self.engine.fold(task, self.source, self.model.width)
         return kept if self._mix_rows else _KeptFeatures(self._mix(kept.statistics), kept.chunks)
 
-    def _mix(self, raw: Statistics) -> Statistics:
+    def _mix(self, raw: AnyStatistics) -> AnyStatistics:
         with torch.no_grad(), one_thread_below(self.model.rank):
             return raw.mixed(self.model.features.mixing())
 
@@ -156,19 +153,17 @@ class TwoFolds:
         with torch.enable_grad():
             return _Evaluated(self.model.basis(chunk.X), self.model.diagonal(chunk.X), chunk.y, chunk.weight)
 
-    def _pull_back(
-        self, by_gram: Tensor, by_projection: Tensor, by_trace: float, kept: tuple[_Evaluated, ...]
-    ) -> _GradientSum:
+    def _pull_back(self, cotangents: AnyCotangents, kept: tuple[_Evaluated, ...]) -> _GradientSum:
         """Fold 2: sum over chunks of (d basis / d parameters)' (2 Phi G_A + y G_b'), and of the diagonal's share."""
         parameters = self.parameters.tensors
 
         def pull(found: _Evaluated) -> _GradientSum:
             basis, diagonal, weight = found.basis, found.diagonal, found.weight
-            outputs, cotangents = [basis], [feature_cotangent(basis.detach(), found.y, by_gram, by_projection, weight)]
+            values, slopes = [basis], [cotangents.by_features(basis.detach(), found.y, weight)]
             if diagonal is not None and diagonal.requires_grad:
-                share = torch.full_like(diagonal, by_trace) if weight is None else by_trace * weight.to(diagonal.dtype)
-                outputs, cotangents = [basis, diagonal], [*cotangents, share]
-            grads = torch.autograd.grad(outputs, parameters, cotangents, allow_unused=True)
+                slopes.append(cotangents.by_diagonal(diagonal.detach(), found.y, weight))
+                values.append(diagonal)
+            grads = torch.autograd.grad(values, parameters, slopes, allow_unused=True)
             pairs = zip(grads, parameters, strict=True)
             return _GradientSum(tuple(torch.zeros_like(p) if g is None else g for g, p in pairs))
 

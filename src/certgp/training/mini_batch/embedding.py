@@ -11,7 +11,8 @@ import torch
 from certgp.data import Chunk, ChunkSource, RowSource
 from certgp.engines import LocalEngine
 from certgp.features import FeatureMap
-from certgp.gp import LowRankModel, Profile
+from certgp.gp import LowRankModel, Profile, profile_evidence
+from certgp.gp.outputs import of_one_output
 from certgp.training.full_batch.lbfgs import minimise
 from certgp.training.full_batch.objective import LowRankObjective
 from certgp.transforms import Identity, Network
@@ -40,4 +41,4 @@ def fit_head(features: FeatureMap, embedded: Chunk, objective: str, max_iter: in
     target = LowRankObjective(head_model(features), rows, LocalEngine(), objective)
     if max_iter > 0:
         minimise(target, max_iter=max_iter, rank=features.rank)
-    return target.profile()
+    return profile_evidence(of_one_output(target.folds.statistics()), objective)

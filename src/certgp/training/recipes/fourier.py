@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from certgp.checks import check_choice
@@ -92,6 +93,6 @@ class FourierRecipe(Recipe):
         alike = {"alike": kernel.values["length_scale"]}
         if alike["alike"].numel() == 1:
             return alike
-        slopes = linear_slopes(sample.X, sample.y).abs()
+        slopes = torch.stack([linear_slopes(rows.X, rows.y).abs() for rows in sample.outputs() if len(rows.y)]).mean(0)
         relevance = (slopes / slopes.square().mean().sqrt().clamp_min(1e-300)).clamp(*_RELEVANCE)
         return alike | {"by linear relevance": alike["alike"] / relevance}

@@ -14,18 +14,21 @@ import torch
 from numpy.typing import NDArray
 
 from certgp.data import Chunk, ChunkSource, RowSource, target_is_constant
+from certgp.data.outputs import OutputSource
 from certgp.engines import fold_feature_statistics
+from certgp.engines.folds import fold_any_features
 from certgp.errors import ConvergenceWarning, warn_user
 from certgp.gp import LowRankModel, LowRankProcess
 from certgp.gp.calibration import gaussian_log_density
+from certgp.gp.outputs import OutputStatistics, profile_outputs
 from certgp.gp.profile import profile_evidence
 from certgp.training.evaluation_log import EvaluationLog, open_log
 from certgp.training.full_batch.stages import Stage, run_stages
 from certgp.training.full_batch.start import choose_starting_scale
-from certgp.training.full_batch.trials import Candidate, TrialsResult, try_candidates
+from certgp.training.full_batch.trials import Candidate, Trial, TrialsResult, try_candidates
 from certgp.training.history import OptimisationResult
 from certgp.training.recipes.settings import Settings, Start
-from certgp.training.recipes.trainer import Fit, Trainer
+from certgp.training.recipes.trainer import Fit, OutputsFit, Trainer
 
 _START_ROWS = 2_000
 _TRIAL_ROWS = 4_000  # twice as many above 40,000 rows
@@ -96,6 +99,8 @@ class Recipe(ABC):
 class StagedTrainer(Trainer):
     """Follows the plan of a recipe."""
 
+    shares_outputs: ClassVar[bool] = True
+
     def __init__(self, recipe: Recipe, settings: Settings) -> None:
         super().__init__(settings)
         recipe.check(settings)
@@ -108,16 +113,33 @@ class StagedTrainer(Trainer):
         return super().usable_rank(rank) if decided is None else decided
 
     def fit_at(self, source: RowSource, rank: int) -> Fit:
+        learn = self.settings.optimize and not target_is_constant(source)
+        plan, outcome, trials = self._learn(source, rank, learn)
+        return Fit(self.condition(plan, source, learn), outcome, trials, interrupted=outcome.stopped)
+
+    def fit_outputs(self, source: OutputSource, settings: Sequence[Settings]) -> OutputsFit:
+        """Features are learned from the outputs that vary; each output then has its own variances."""
+        constant = source.constant_outputs()
+        varying = [j for j in range(len(settings)) if j not in constant]
+        learn = self.settings.optimize and bool(varying)
+        rank = self.usable_rank(self.settings.rank)
+        plan, outcome, trials = self._learn(source.with_outputs(varying) if varying else source, rank, learn)
+        transform = plan.model.transform
+        d = None if transform.keeps_coordinates else transform.dimension
+        starts = [None if learn and j in varying else each.start(1.0, d) for j, each in enumerate(settings)]
+        return OutputsFit(condition_outputs(plan, source, self.settings, starts), outcome, trials)
+
+    def _learn(self, source: RowSource, rank: int, learn: bool) -> tuple[Plan, OptimisationResult, tuple[Trial, ...]]:
+        """A plan whose model is trained on these rows, or as it starts."""
         rng = self.settings.new_generator()
         rows = self._split_trial_rows(source, rng)
         plan = self.recipe.plan(Job(self.settings, source, rows, rank, rng))
-        if not self.settings.optimize or target_is_constant(source):
-            return Fit(self.condition(plan, source, learn=False), OptimisationResult.none())
+        if not learn:
+            return plan, OptimisationResult.none(), ()
         with open_log(self.settings.checkpoint, rank) as log:
             plan, tried = self.try_starts(plan, source, rows, log)
             outcome = self.train(plan, source, None if tried is None else tried.outcome, log)
-        trials = () if tried is None else tried.trials
-        return Fit(self.condition(plan, source), outcome, trials, interrupted=outcome.stopped)
+        return plan, outcome, () if tried is None else tried.trials
 
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
         """About half of the iterations see a subsample."""
@@ -160,11 +182,18 @@ class StagedTrainer(Trainer):
         return Plan(result.best.model, result.best.stages, plan.start), result
 
     def held_out_losses(self, plan: Plan, rows: TrialRows) -> NDArray[np.float64]:
-        """Negative log predictive density of each held-out row given the subsample."""
-        process = self.condition(plan, rows.learn)
-        mean, variance = process.moments(rows.held_out.X)
-        total = variance + rows.held_out.noise(process.noise_variance)
-        return -gaussian_log_density(rows.held_out.y.numpy(), mean.numpy(), total.numpy())
+        """Negative log predictive density of each held-out target given the subsample."""
+        outputs = rows.held_out.outputs()
+        if rows.held_out.y.ndim == 1:
+            processes: Sequence[LowRankProcess] = [self.condition(plan, rows.learn)]
+        else:
+            processes = condition_outputs(plan, rows.learn, self.settings, [None] * len(outputs))
+        losses = []
+        for process, held_out in zip(processes, outputs, strict=True):
+            mean, variance = process.moments(held_out.X)
+            total = variance + held_out.noise(process.noise_variance)
+            losses.append(-gaussian_log_density(held_out.y.numpy(), mean.numpy(), total.numpy()))
+        return np.concatenate(losses)
 
     def train(
         self,
@@ -213,6 +242,29 @@ def condition(plan: Plan, source: RowSource, settings: Settings, learn: bool = T
         best = profile_evidence(stats, settings.objective)
         signal, noise = best.signal_variance, best.noise_variance
     return LowRankProcess(model, stats, signal, noise, settings.variance)
+
+
+def condition_outputs(
+    plan: Plan, source: RowSource, settings: Settings, starts: Sequence[Start | None]
+) -> tuple[LowRankProcess, ...]:
+    """The same of several outputs, over one copy of the features: each at its best variances, or at those of its start
+    where there is one.
+    """
+    model = deepcopy(plan.model).requires_grad_(False)
+    stats = fold_any_features(model, source, settings.engine)
+    if not isinstance(stats, OutputStatistics):
+        raise TypeError("rows of several outputs are expected")
+    best = profile_outputs(stats, settings.objective).best
+    variances = [
+        (own.signal_variance, own.noise_variance)
+        if start is None
+        else (float(start.kernel.signal_variance), start.noise_variance)
+        for own, start in zip(best, starts, strict=True)
+    ]
+    return tuple(
+        LowRankProcess(model, stats.output(j), signal, noise, settings.variance)
+        for j, (signal, noise) in enumerate(variances)
+    )
 
 
 def run_plan(

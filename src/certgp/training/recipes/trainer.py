@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -14,6 +14,7 @@ import torch
 
 from certgp.checks import check_rank
 from certgp.data import ChunkSource, RowSource, target_is_constant
+from certgp.data.outputs import OutputSource
 from certgp.data.summary import DISTINCT_LIMIT
 from certgp.errors import CertgpWarning, InvalidInputError, RankWarning, WeakSignalWarning, warn_user
 from certgp.gp import GaussianProcess, LowRankProcess
@@ -52,16 +53,34 @@ class Fit:
         return self.process
 
 
+@dataclass(frozen=True, eq=False)
+class OutputsFit:
+    """Processes of several outputs with the same features, and how these came about."""
+
+    processes: tuple[LowRankProcess, ...]
+    outcome: OptimisationResult
+    trials: tuple[Trial, ...]
+
+    def fits(self) -> list[Fit]:
+        """The same for each output."""
+        return [Fit(process, self.outcome, self.trials) for process in self.processes]
+
+
 class Trainer(ABC):
     """Trains one model on standardised rows; made anew for every fit."""
 
     calibrates: ClassVar[bool] = False  # does training itself hold rows back to scale the noise?
     learns_noise: ClassVar[bool] = False  # does it decide on noise(x) itself?
     folds_in_doubt: ClassVar[int] = FOLDS  # that are trained again where rows are few
+    shares_outputs: ClassVar[bool] = False  # can several outputs have the same features?
     group: int = 1  # features come in groups of this size
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+
+    def fit_outputs(self, source: OutputSource, settings: Sequence[Settings]) -> OutputsFit:
+        """Train one set of features for several outputs, whose settings differ in units, noise and variances."""
+        raise TypeError(f"a {type(self).__name__} trains one output at a time")
 
     @abstractmethod
     def fit_at(self, source: RowSource, rank: int) -> Fit:
@@ -110,13 +129,13 @@ class Trainer(ABC):
             warnings.simplefilter("ignore", CertgpWarning)
             return again.fit(rows, usable).process
 
-    def decide_noise(self, process: GaussianProcess, source: RowSource) -> None:
+    def decide_noise(self, process: GaussianProcess, source: RowSource, outputs: int = 1) -> None:
         """Give the process of a fit to these rows noise(x), where rows predicted without their own targets want it;
-        training that decides so itself has done it.
+        training that decides so itself has done it. The process may be that of one of several ``outputs``.
         """
         settings = self.settings
         if not self.learns_noise and settings.tries_input_noise and not target_is_constant(source):
-            add_noise_model(process, source, settings.new_generator(), settings.wants_input_noise)
+            add_noise_model(process, source, settings.new_generator(), settings.wants_input_noise, outputs)
 
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
         """About how many seconds a fit takes on one thread (docs/decisions/0038); what depends on no clock can decide
