@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certgp.cli.arguments import DATA_HELP, add_command, coverage, positive_int, positive_number
-from certgp.cli.columns import columns_for, rows_for
+from certgp.cli.arguments import DATA_HELP, add_command, add_reading_options, coverage, positive_int, positive_number
+from certgp.cli.columns import columns_for, named_for
 from certgp.cli.output import Console
-from certgp.cli.training_data import split_rows
+from certgp.cli.training_data import read_rows, split_rows
 from certgp.errors import DataFileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def add_parser(commands: Commands) -> None:
         action="store_true",
         help="where the reference is too weak for --tol, solve the exact system; asks first, showing the cost",
     )
+    add_reading_options(parser)
     parser.add_argument("--yes", action="store_true", help="do not ask before --exact-solve")
 
 
@@ -74,15 +75,16 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Check, read, certify, print, judge."""
     _check(arguments)
     console.status("starting")
+    from certgp.data.skipped import skipping
     from certgp.data.tables import open_table
     from certgp.estimators import load
 
-    files = open_table(arguments.data) if arguments.data else None
-    train = open_table(arguments.train) if arguments.train else None
+    files = open_table(arguments.data, skipping(arguments.on_bad_rows)) if arguments.data else None
+    train = open_table(arguments.train, skipping(arguments.on_bad_rows)) if arguments.train else None
     model = load(arguments.model)
     X = None
     if files is not None:
-        X = rows_for(model, files.read(columns_for(model, files, console).inputs).values)
+        X = named_for(model, read_rows(files, columns_for(model, files, console).inputs, None, None, arguments))
     console.status("certifying")
     started = time.perf_counter()
     certificate = _certificate(model, X, train, arguments, console)
@@ -128,7 +130,7 @@ def _certificate(
 
     if train is None:
         return model.certify(X)
-    rows = _training_rows(model, train, console)
+    rows = _training_rows(model, train, arguments, console)
     if arguments.reference_rank is not None:
         check_reference_rank("--reference-rank", arguments.reference_rank, rows.n_rows)
     return model.certify(
@@ -141,27 +143,23 @@ def _certificate(
     )
 
 
-def _training_rows(model: GPRegressor, train: TableFiles, console: Console) -> Rows:
+def _training_rows(model: GPRegressor, train: TableFiles, arguments: argparse.Namespace, console: Console) -> Rows:
     """The rows the model learned from; those that 'fit' held out for its test are left out again."""
     import numpy as np
 
-    from certgp.data import PickedRows, WeightedRows
+    from certgp.data import PickedRows
 
     columns = columns_for(model, train, console)
     if columns.target is None:
         known = model.target_name_ or "y"
         raise DataFileError(f"the files of --train have no column {known!r}, the target the model was fitted on")
     weights = None if model.table_ is None else model.table_.weights
-    names = [*columns.inputs, columns.target, *([] if weights is None else [weights])]
-    values, width = train.read(names).values, len(columns.inputs)
-    rows: Rows = rows_for(model, values[:, :width], values[:, width])
-    present = np.ones(len(values), dtype=bool)
-    if weights is not None:
-        rows, present = WeightedRows(rows, values[:, -1]), values[:, -1] != 0.0
-    learned = _rows_of_the_fit(model, present)
-    if len(learned) == len(values):
+    rows = named_for(model, read_rows(train, columns.inputs, columns.target, weights, arguments))
+    given = rows.weights(slice(None))
+    learned = _rows_of_the_fit(model, np.ones(rows.n_rows, dtype=bool) if given is None else given != 0.0)
+    if len(learned) == rows.n_rows:
         return rows
-    console.notice(f"note: the {len(values) - len(learned)} row(s) that the fit held out for its test are left out")
+    console.notice(f"note: the {rows.n_rows - len(learned)} row(s) that the fit held out for its test are left out")
     return PickedRows(rows, learned)
 
 
