@@ -171,12 +171,17 @@ def measure_agreement(folder: Path, rows: int, method: str, rank: int) -> dict[s
 
 
 def measure_partial_fit(folder: Path, rows: int, method: str, rank: int) -> dict[str, object]:
-    """A thousand calls of partial_fit against one fit at the same hyper-parameters and units."""
+    """A thousand calls of partial_fit against one fit with the same hyper-parameters, features and units, none of which
+    may come from the first rows.
+    """
     import certgp
 
+    features = {"mercer": {"projection": None, "input_scale": 1.0}, "fourier": {"winsorize": False, "sampling": "iid"}}
+    held = HELD | features[method]
+
     X, y = certgp.read(parts_of(folder, rows), target="y").take(slice(None))
-    whole = unfitted(method, rank, **HELD).fit(X, y)
-    grown, peaks = unfitted(method, rank, **HELD), []
+    whole = unfitted(method, rank, **held).fit(X, y)
+    grown, peaks = unfitted(method, rank, **held), []
     for part in np.array_split(np.arange(rows), 1000):
         grown.partial_fit(X[part], y[part])
         peaks.append(peak_mib())

@@ -21,7 +21,7 @@ def test_an_estimate_says_rows_passes_memory_and_seconds():
     assert (found.n_rows, found.rank, found.rank_in_time) == (300_000, 10, None)
     assert found.seconds == pytest.approx(found.passes * found.seconds_per_evaluation)
     assert 0.0 < found.seconds_per_pass < found.seconds_per_evaluation
-    assert found.memory >= 8 * 150_000 * 3
+    assert found.memory >= 8 * 65_536 * 3
     assert "300,000 rows at rank 10" in str(found)
     assert "_model" not in vars(model) or model._model is None
     few = estimate_fit(MercerGP(10, random_state=0, growing=False), X, y)

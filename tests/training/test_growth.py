@@ -25,6 +25,7 @@ def small(monkeypatch):
     """Subsets from 600 rows on, of more than 1,000."""
     monkeypatch.setattr(growth, "FIRST_ROWS", 600)
     monkeypatch.setattr(growth, "_HELD_OUT", 500)
+    monkeypatch.setattr(growth, "_LARGEST_SHARE", 2)
     monkeypatch.setattr(staged, "MOST_ROWS", 1_000)
 
 

@@ -35,7 +35,7 @@ from certgp.training.history import Callback, History, Iteration, OptimisationRe
 FIRST_ROWS = 65_536
 MOST_ROWS = 2 * FIRST_ROWS  # up to here every iteration sees all rows
 ENOUGH = 1e-3  # nats per row
-_FACTOR = 4
+_FACTOR, _LARGEST_SHARE = 4, 10
 _SUBSET_BYTES = 2**28
 _HELD_OUT = 8_192
 _ITERATIONS, _TOLERANCE = 25, 1e-5  # of a larger subset
@@ -163,15 +163,17 @@ class _Run:
 
 
 def largest_subset(n_rows: int, n_columns: int) -> int:
-    """Rows of the largest subset of so many rows: at most half of them, and 256 MiB."""
-    return min(n_rows // 2, max(FIRST_ROWS, _SUBSET_BYTES // (8 * (n_columns + 1))))
+    """Rows of the largest subset of so many rows: at most a tenth of them and 256 MiB, so that subsets cost less than
+    the evaluations on all rows.
+    """
+    return max(FIRST_ROWS, min(n_rows // _LARGEST_SHARE, _SUBSET_BYTES // (8 * (n_columns + 1))))
 
 
 def growth_rows(n_rows: int) -> float:
     """Rows that evaluations see beyond those of the first subset, about: one larger subset, two evaluations on all rows
     and the step between them on the subset, and the last pass.
     """
-    larger = min(n_rows // 2, _FACTOR * FIRST_ROWS)
+    larger = max(FIRST_ROWS, min(n_rows // _LARGEST_SHARE, _FACTOR * FIRST_ROWS))
     return 1.2 * (_ITERATIONS + _ROUND_ITERATIONS) * larger + 2.5 * n_rows
 
 
