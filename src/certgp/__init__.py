@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from certgp.errors import (
+    BadRowsWarning,
     CertgpError,
     CertgpWarning,
     CheckpointError,
@@ -29,6 +30,7 @@ from certgp.methods import BUILT_IN
 from certgp.version import __version__
 
 if TYPE_CHECKING:
+    from certgp.data import read as read
     from certgp.estimators import AutoGP as AutoGP
     from certgp.estimators import DeepFourierGP as DeepFourierGP
     from certgp.estimators import DeepMercerGP as DeepMercerGP
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from certgp.estimators import LocalGP as LocalGP
     from certgp.estimators import MercerGP as MercerGP
     from certgp.estimators import SparseGP as SparseGP
+    from certgp.estimators import estimate_fit as estimate_fit
     from certgp.estimators import load as load
 
 # Read when torch is loaded, so without effect where that came first. By default waiting OpenMP threads spin: they take
@@ -46,6 +49,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 _ESTIMATORS = {method.class_name: method for method in BUILT_IN}
 __all__ = [
+    "BadRowsWarning",
     "CertgpError",
     "CertgpWarning",
     "CheckpointError",
@@ -64,7 +68,9 @@ __all__ = [
     "VacuousBoundWarning",
     "WeakSignalWarning",
     "__version__",
+    "estimate_fit",
     "load",
+    "read",
     *_ESTIMATORS,
 ]
 
@@ -73,8 +79,10 @@ def __getattr__(name: str) -> object:
     # torch takes a second to import; `certgp --help` and `import certgp.errors` should not
     if name in _ESTIMATORS:
         return _ESTIMATORS[name].load()
-    if name == "load":
-        return import_module("certgp.estimators").load
+    if name in ("estimate_fit", "load"):
+        return getattr(import_module("certgp.estimators"), name)
+    if name == "read":
+        return import_module("certgp.data").read
     raise AttributeError(f"module 'certgp' has no attribute {name!r}")
 
 

@@ -88,6 +88,10 @@ class ExtrapolationWarning(CertgpWarning):
         return warning
 
 
+class BadRowsWarning(CertgpWarning):
+    """Rows or files that cannot be used were left out, as was asked for."""
+
+
 class HeaderWarning(CertgpWarning):
     """A table seems to have no line of column names; its first row is read as names."""
 

@@ -13,7 +13,10 @@ from certgp.errors import InvalidInputError
 if TYPE_CHECKING:  # the class exists for type checkers only
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-DATA_HELP = "CSV, TSV, Parquet, .npz (X, y) or .npy file; several files or a quoted glob form one table"
+DATA_HELP = (
+    "CSV, TSV (also compressed), Parquet, Arrow, .npz (X, y) or .npy file; several files, a folder or a quoted glob "
+    "form one table"
+)
 WEIGHTS_HELP = (
     "column of weights: the noise variance of a row is that of the model divided by its weight; 0 leaves it out"
 )
@@ -51,6 +54,32 @@ def add_command(
     parser.add_argument("--json", action="store_true", help="print one machine-readable JSON object")
     parser.set_defaults(run=run)
     return parser
+
+
+def add_bad_rows_option(parser: argparse.ArgumentParser, left_out: str = "") -> None:
+    """What to do with rows that miss a number."""
+    parser.add_argument(
+        "--on-bad-rows",
+        choices=("error", "skip"),
+        default="error",
+        help="rows that miss a number, lines of another length, files that cannot be read: refuse them, or leave them "
+        f"out and count them{left_out} (default: error)",
+    )
+
+
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """How rows are read that are passed over more than once."""
+    add_bad_rows_option(parser)
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        type=size,
+        default=2**30,
+        help="memory for decoded rows, such as 500M or 4G; more rows go to a scratch file (default: 1G)",
+    )
+    parser.add_argument(
+        "--scratch", metavar="DIR", type=Path, help="folder for that file (default: the system's for temporary files)"
+    )
 
 
 def refuse_overwriting(out: Path, inputs: list[Path]) -> None:
@@ -96,6 +125,16 @@ def fraction(text: str) -> float:
     if not 0.0 <= value < 1.0:
         raise argparse.ArgumentTypeError(f"must be at least 0 and less than 1, found {text!r}")
     return value
+
+
+def size(text: str) -> int:
+    """A number of bytes, or of kilo-, mega-, giga- or terabytes (K, M, G, T)."""
+    units = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+    unit = units.get(text[-1:].upper(), 1)
+    value = _number(text if unit == 1 else text[:-1])
+    if not 0.0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a size such as 500M or 4G, found {text!r}")
+    return int(value * unit)
 
 
 def _whole_number(text: str, least: int) -> int:

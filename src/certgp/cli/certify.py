@@ -9,10 +9,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from certgp.cli.arguments import DATA_HELP, add_command, coverage, positive_int, positive_number, refuse_overwriting
-from certgp.cli.columns import columns_for, rows_for
+from certgp.cli.arguments import (
+    DATA_HELP,
+    add_command,
+    add_reading_options,
+    coverage,
+    positive_int,
+    positive_number,
+    refuse_overwriting,
+)
+from certgp.cli.columns import columns_for, named_for
 from certgp.cli.fitted_rows import training_rows
 from certgp.cli.output import Console
+from certgp.cli.training_data import read_rows
 from certgp.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -65,6 +74,7 @@ def add_parser(commands: Commands) -> None:
         action="store_true",
         help="where the reference is too weak for --tol, solve the exact system; asks first, showing the cost",
     )
+    add_reading_options(parser)
     parser.add_argument("--yes", action="store_true", help="do not ask before --exact-solve")
     parser.add_argument(
         "--out",
@@ -79,14 +89,15 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Check, read, certify, print, judge."""
     _check(arguments)
     console.status("starting")
+    from certgp.data.skipped import skipping
     from certgp.data.tables import check_writable, open_table
     from certgp.estimators import load
 
-    files = open_table(arguments.data) if arguments.data else None
+    files = open_table(arguments.data, skipping(arguments.on_bad_rows)) if arguments.data else None
     if arguments.out is not None:
         check_writable(arguments.out)
         refuse_overwriting(arguments.out, [arguments.model, *(files.files if files else ())])
-    train = open_table(arguments.train) if arguments.train else None
+    train = open_table(arguments.train, skipping(arguments.on_bad_rows)) if arguments.train else None
     model = load(arguments.model)
     if model.outputs_ is not None:
         raise InvalidInputError(
@@ -95,7 +106,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         )
     X = None
     if files is not None:
-        X = rows_for(model, files.read(columns_for(model, files, console).inputs).values)
+        X = named_for(model, read_rows(files, columns_for(model, files, console).inputs, None, None, arguments))
     console.status("certifying")
     started = time.perf_counter()
     certificate = _certificate(model, X, train, arguments, console)
@@ -164,7 +175,7 @@ def _certificate(
 
     if train is None:
         return cast("Certificate", model.certify(X))
-    rows = training_rows(model, train, console)
+    rows = training_rows(model, train, arguments, console)
     if arguments.reference_rank is not None:
         check_reference_rank("--reference-rank", arguments.reference_rank, rows.n_rows)
     found: Certificate = model.certify(

@@ -13,7 +13,7 @@ from certgp.errors import DataFileError
 
 if TYPE_CHECKING:
     from certgp.cli.output import Console
-    from certgp.data import ArrayRows
+    from certgp.data import ArrayRows, Rows
     from certgp.data.reading import Array
     from certgp.data.tables import TableFiles
     from certgp.estimators import GPRegressor
@@ -34,6 +34,12 @@ def rows_for(model: GPRegressor, X: Array, y: Array | None = None) -> ArrayRows:
     from certgp.data import ArrayRows
 
     return ArrayRows(X, y, _names(model) or None)
+
+
+def named_for(model: GPRegressor, rows: Rows) -> Rows:
+    """Rows as a fitted model wants them: with its own names where it has any."""
+    rows.names = _names(model) or None
+    return rows
 
 
 def columns_for(model: GPRegressor, files: TableFiles, console: Console) -> Columns:

@@ -14,6 +14,7 @@ from certgp.cli.arguments import (
     DROP_HELP,
     WEIGHTS_HELP,
     add_command,
+    add_reading_options,
     fraction,
     positive_int,
     positive_number,
@@ -23,8 +24,8 @@ from certgp.cli.arguments import (
 )
 from certgp.cli.card import card_fields, card_text, make_card
 from certgp.cli.models import KERNELS, NOISES, build_model, check_model_options, describe_default_ranks
-from certgp.cli.output import Console, aligned
-from certgp.cli.training_data import TrainingData
+from certgp.cli.output import Console, aligned, skipped_fields
+from certgp.cli.training_data import TrainingData, TrainingRows
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.methods import CONTESTANTS, methods
 
@@ -43,6 +44,7 @@ _EXAMPLES = """\
 """
 _CERTIFIED_AT_ONCE = 5_000  # rows of a local model
 _SOLVED_EXACTLY = 20_000  # rows, up to which the exact system takes seconds where a reference proves little
+_ANNOUNCED_ROWS = 500_000  # of so many a fit may take minutes
 _RACE_OPTIONS = ("effort", "max_seconds", "prefer", "combine")
 
 
@@ -136,6 +138,7 @@ def add_parser(commands: Commands) -> None:
         help="share of the rows to score on and not to learn from; 0 learns from all and gives no scores (default: "
         "0.1, at most 2,000 rows, and 0 where there are fewer than 100)",
     )
+    add_reading_options(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -163,6 +166,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         if "checkpoint" not in model.get_params(deep=False):
             raise InvalidInputError(f"--checkpoint is not for --method {arguments.method}; leave it out")
         model.set_params(checkpoint=arguments.checkpoint)
+    _announce(model, rows, console)
     started = time.perf_counter()
     rows.fit(model)
     seconds = time.perf_counter() - started
@@ -174,6 +178,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     fields = _fields(arguments, model, seconds, n_rows) | {"columns": list(data.inputs), "target": data.target}
     fields["certificate"] = None if certificate is None else certificate.to_dict()
     fields["not_certifiable"] = obstacle
+    fields["skipped"] = skipped_fields(data.files)
     fields |= card_fields(card)
     told = []
     if certificate is not None:
@@ -188,6 +193,17 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     ]
     facts = _facts(arguments, model, seconds, n_rows)
     console.result(fields, "\n\n".join([aligned(facts), card_text(card), aligned([*told, *steps])]))
+
+
+def _announce(model: GPRegressor, rows: TrainingRows, console: Console) -> None:
+    """Before a long fit: what it will cost, from a measurement on the first rows."""
+    from certgp.estimators import FourierGP, MercerGP, SparseGP, estimate_fit
+
+    fixed_rank = model.get_params(deep=False).get("rank") != "auto"
+    if isinstance(model, MercerGP | FourierGP | SparseGP) and fixed_rank and rows.train.n_rows >= _ANNOUNCED_ROWS:
+        estimate = estimate_fit(model, rows.train)
+        console.notice(f"note: {estimate}")
+        console.expect(estimate.seconds)
 
 
 def _check_race_options(arguments: argparse.Namespace) -> None:
@@ -295,6 +311,7 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
         "n_iter": int(model.n_iter_),
         "converged": bool(model.converged_),
         "stop_reason": model.stop_reason_,
+        "stages": [asdict(stage) for stage in model.history_.stages],
         "seconds": seconds,
     }
 
@@ -319,6 +336,12 @@ def _size(model: GPRegressor) -> str:
     return "all rows kept" if model.needs_training_data else f"rank {model.rank_}"
 
 
+def _stages(model: GPRegressor) -> list[tuple[str, str]]:
+    """How many rows each stage saw, where some saw fewer than others."""
+    seen = [f"{stage.rows:,} ({stage.iterations} iterations)" for stage in model.history_.stages]
+    return [("rows seen", ", ".join(seen))] if len(seen) > 1 else []
+
+
 def _facts(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_rows: int) -> list[tuple[str, str]]:
     """The outcome for people, as names and values."""
     per_row = model.log_marginal_likelihood_ / n_rows
@@ -329,5 +352,6 @@ def _facts(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_
         ("data", f"{n_rows:,} rows, {model.n_features_in_} input column(s)"),
         ("noise", f"{model.noise_variance_**0.5:.5g} (standard deviation){_noise_gain(model)}"),
         ("log evidence", f"{model.log_marginal_likelihood_:.2f} ({per_row:.4f} per row)"),
+        *_stages(model),
         ("stopped", f"after {model.n_iter_} iterations and {seconds:.1f} s: {model.stop_reason_}"),
     ]

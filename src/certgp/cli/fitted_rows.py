@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from certgp.cli.columns import columns_for, rows_for
-from certgp.cli.training_data import split_rows
+from certgp.cli.columns import columns_for, named_for
+from certgp.cli.training_data import read_rows, split_rows
 from certgp.errors import DataFileError
 
 if TYPE_CHECKING:
+    import argparse
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -18,27 +20,23 @@ if TYPE_CHECKING:
     from certgp.estimators import GPRegressor
 
 
-def training_rows(model: GPRegressor, train: TableFiles, console: Console) -> Rows:
+def training_rows(model: GPRegressor, train: TableFiles, arguments: argparse.Namespace, console: Console) -> Rows:
     """The rows the model learned from; those that 'fit' held out for its test are left out again."""
     import numpy as np
 
-    from certgp.data import PickedRows, WeightedRows
+    from certgp.data import PickedRows
 
     columns = columns_for(model, train, console)
     if columns.target is None:
         known = model.target_name_ or "y"
         raise DataFileError(f"the files of --train have no column {known!r}, the target the model was fitted on")
     weights = None if model.table_ is None else model.table_.weights
-    names = [*columns.inputs, columns.target, *([] if weights is None else [weights])]
-    values, width = train.read(names).values, len(columns.inputs)
-    rows: Rows = rows_for(model, values[:, :width], values[:, width])
-    present = np.ones(len(values), dtype=bool)
-    if weights is not None:
-        rows, present = WeightedRows(rows, values[:, -1]), values[:, -1] != 0.0
-    learned = _rows_of_the_fit(model, present)
-    if len(learned) == len(values):
+    rows = named_for(model, read_rows(train, columns.inputs, columns.target, weights, arguments))
+    given = rows.weights(slice(None))
+    learned = _rows_of_the_fit(model, np.ones(rows.n_rows, dtype=bool) if given is None else given != 0.0)
+    if len(learned) == rows.n_rows:
         return rows
-    console.notice(f"note: the {len(values) - len(learned)} row(s) that the fit held out for its test are left out")
+    console.notice(f"note: the {rows.n_rows - len(learned)} row(s) that the fit held out for its test are left out")
     return PickedRows(rows, learned)
 
 

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, TextIO
 from certgp.errors import CertgpWarning
 
 if TYPE_CHECKING:
+    from certgp.data.tables import TableFiles
     from certgp.estimators.scores import Scores
     from certgp.training import Iteration
 
@@ -25,6 +26,8 @@ class Console:
     def __init__(self, as_json: bool = False) -> None:
         self._as_json = as_json
         self._status = ""  # what the moving line shows now
+        self._expected: float | None = None  # seconds of a fit
+        self._last_seconds = 0.0
 
     def result(self, fields: Mapping[str, object], text: str) -> None:
         """The outcome of the command: one JSON object, or text for people."""
@@ -53,12 +56,22 @@ class Console:
             sys.stderr.flush()
         self._status = text
 
+    def expect(self, seconds: float) -> None:
+        """Tell how long the fit will take, so that progress can say what is left."""
+        self._expected = seconds
+
     def iteration(self, record: Iteration) -> None:
-        """Progress of a fit; a training callback."""
-        self.status(
+        """Progress of a fit; a training callback. With its rows, how many of them a second and what is left."""
+        text = (
             f"fitting: iteration {record.iteration}, objective per row {record.value:.5f}, "
             f"rank {record.rank}, {record.seconds:.1f} s"
         )
+        if record.rows is not None and record.seconds > self._last_seconds:
+            text += f", {record.rows:,} rows, {record.rows / (record.seconds - self._last_seconds):,.0f} rows/s"
+        if self._expected is not None:
+            text += f", at most {max(0.0, self._expected - record.seconds):.0f} s left"
+        self._last_seconds = record.seconds
+        self.status(text)
 
     @contextmanager
     def warnings_as_lines(self) -> Iterator[None]:
@@ -110,6 +123,14 @@ def score_rows(scores: Scores) -> list[tuple[str, str]]:
         ("NLPD", f"{scores.nlpd:.4f} (mean negative log predictive density; lower is better)"),
         ("coverage", f"{scores.coverage:.1%} of the rows lie in their {scores.nominal_coverage:.4g} interval"),
     ]
+
+
+def skipped_fields(files: TableFiles) -> dict[str, object] | None:
+    """For machines: what reading left out; None where bad rows are errors."""
+    skipped = files.skipped
+    if skipped is None:
+        return None
+    return {"n_rows": skipped.n_rows, "rows": dict(skipped.rows), "files": dict(skipped.files)}
 
 
 def _table_line(cells: Sequence[str], widths: Sequence[int], texts: Collection[int]) -> str:

@@ -12,15 +12,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certgp.cli.arguments import DATA_HELP, add_command, coverage, refuse_overwriting
+from certgp.cli.arguments import DATA_HELP, add_bad_rows_option, add_command, coverage, refuse_overwriting
 from certgp.cli.columns import Columns, columns_for, rows_for
-from certgp.cli.output import Console, aligned, score_rows
+from certgp.cli.output import Console, aligned, score_rows, skipped_fields
 from certgp.errors import DataFileError, ExtrapolationWarning, InvalidInputError
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
     from certgp.data import ArrayRows
     from certgp.data.reading import Array
+    from certgp.data.tables import Columns as TableColumns
     from certgp.data.tables import TableFiles
     from certgp.estimators import GPRegressor
     from certgp.estimators.scores import Scores
@@ -54,11 +55,13 @@ def add_parser(commands: Commands) -> None:
         default=0.95,
         help="probability with which a new value lies between lower and upper (default: 0.95)",
     )
+    add_bad_rows_option(parser, "; a column 'row' then says which rows of DATA, from 0, the others are")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Check, then read, predict, write and score some rows at a time; the file appears when all is done."""
     console.status("starting")
+    from certgp.data.skipped import skipping
     from certgp.data.tables import check_writable, open_table, writing_table, writing_to
     from certgp.estimators import load
 
@@ -67,7 +70,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         raise InvalidInputError("--out - prints the predictions and --json the summary; leave one of them out")
     if not printed:
         check_writable(arguments.out)
-    files = open_table(arguments.data)
+    files = open_table(arguments.data, skipping(arguments.on_bad_rows))
     refuse_overwriting(arguments.out, [arguments.model, *files.files])
     model = load(arguments.model)
     columns = columns_for(model, files, console)
@@ -94,6 +97,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         "coverage": arguments.coverage,
         "seconds": seconds,
         "scores": asdict(scores) if scores else None,
+        "skipped": skipped_fields(files),
     }
     rows = [("rows", f"{n_rows:,} in {seconds:.1f} s"), *(score_rows(scores) if scores else [])]
     console.result(fields, aligned([*rows, ("saved", f"{arguments.out} (columns {names})")]))
@@ -104,22 +108,30 @@ def _predict(
     files: TableFiles,
     columns: Columns,
     coverage: float,
-    write: Callable[[Mapping[str, Array]], None],
+    write: Callable[[TableColumns], None],
     console: Console,
 ) -> tuple[int, Scores | None]:
     """Write the predictions of all rows; how many there are and, where the files hold the target, their scores."""
     from certgp.estimators.held_out import count_outside
     from certgp.estimators.validation import OutsideRange
 
-    scoring, outside = _Scoring(files, columns.target, coverage, console), OutsideRange()
+    skipped, target = files.skipped, columns.target
+    if skipped is not None and target is not None:
+        console.notice("note: predictions are not scored with --on-bad-rows skip")
+        target = None
+    scoring, outside = _Scoring(files, target, coverage, console), OutsideRange()
+    started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExtrapolationWarning)  # one about all rows follows
-        for X in files.chunks(columns.inputs, _CHUNK_ROWS):
+        for numbers, X in files.chunks(columns.inputs, _CHUNK_ROWS):
             outside += count_outside(model, rows_for(model, X))
             predictions = _predictions(model, rows_for(model, X), coverage)
-            write(predictions)
+            write(predictions if skipped is None else {"row": numbers, **predictions})
             scoring.add(model, X, predictions)
-            console.status(f"predicted {outside.n_rows:,} rows")
+            speed = outside.n_rows / (time.perf_counter() - started)
+            console.status(f"predicted {outside.n_rows:,} rows, {speed:,.0f} a second")
+    if skipped is not None:
+        skipped.warn()
     outside.warn()
     return outside.n_rows, scoring.scores()
 
@@ -149,7 +161,7 @@ class _Scoring:
         if self._targets is None:
             return
         try:
-            y = next(self._targets)[:, 0]
+            y = next(self._targets)[1][:, 0]
         except DataFileError as error:
             self._console.notice(f"note: predictions are not scored: {error}")
             self._targets = None

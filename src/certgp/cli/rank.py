@@ -12,6 +12,7 @@ from certgp.cli.arguments import (
     DROP_HELP,
     WEIGHTS_HELP,
     add_command,
+    add_reading_options,
     fraction,
     positive_int,
     positive_number,
@@ -60,6 +61,7 @@ def add_parser(commands: Commands) -> None:
         default=0.1,
         help="share of the rows to score each rank on (default: 0.1)",
     )
+    add_reading_options(parser)
     parser.add_argument("--plot", metavar="FILE", type=Path, help=f"draw the curve ({', '.join(PLOT_ENDINGS)})")
 
 

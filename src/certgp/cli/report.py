@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certgp.cli.arguments import DATA_HELP, add_command, refuse_overwriting
-from certgp.cli.columns import columns_for, rows_for
+from certgp.cli.arguments import DATA_HELP, add_command, add_reading_options, refuse_overwriting
+from certgp.cli.columns import columns_for, named_for
 from certgp.cli.fitted_rows import training_rows
 from certgp.cli.output import Console, aligned
-from certgp.cli.training_data import split_rows
+from certgp.cli.training_data import read_rows, split_rows
 from certgp.errors import DataFileError
 
 if TYPE_CHECKING:
@@ -46,21 +46,23 @@ def add_parser(commands: Commands) -> None:
         help="the table of the fit, where DATA is another: simple models learn from it and predictions are certified",
     )
     parser.add_argument("--title", help="title of the page")
+    add_reading_options(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Check, read, gather, write."""
     console.status("starting")
+    from certgp.data.skipped import skipping
     from certgp.data.tables import check_writable, open_table
     from certgp.estimators import load
 
     check_writable(arguments.out, endings=ENDINGS)
-    files = open_table(arguments.data)
-    train = open_table(arguments.train) if arguments.train else None
+    files = open_table(arguments.data, skipping(arguments.on_bad_rows))
+    train = open_table(arguments.train, skipping(arguments.on_bad_rows)) if arguments.train else None
     refuse_overwriting(arguments.out, [arguments.model, *files.files])
     model = load(arguments.model)
     started = time.perf_counter()
-    held_out, learned = _rows(model, files, train, console)
+    held_out, learned = _rows(model, files, train, arguments, console)
     console.status("writing the report")
     page = model.report(held_out, path=arguments.out, rows=learned, title=arguments.title)
     size = len(page.html.encode()) / 1e3
@@ -82,7 +84,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _rows(
-    model: GPRegressor, files: TableFiles, train: TableFiles | None, console: Console
+    model: GPRegressor, files: TableFiles, train: TableFiles | None, arguments: argparse.Namespace, console: Console
 ) -> tuple[Rows, Rows | None]:
     """Rows to judge by, and those the model learned from where they are known: the table of the fit holds both."""
     from certgp.data import PickedRows
@@ -93,13 +95,12 @@ def _rows(
             f"{files.files[0]} has no column {model.target_name_ or 'y'!r}, the target; a report compares "
             "predictions with it"
         )
-    values = files.read([*columns.inputs, columns.target]).values
-    rows: Rows = rows_for(model, values[:, :-1], values[:, -1])
+    rows = named_for(model, read_rows(files, columns.inputs, columns.target, None, arguments))
     if train is not None:
-        return rows, training_rows(model, train, console)
+        return rows, training_rows(model, train, arguments, console)
     table = model.table_
     if table is not None and rows.n_rows == table.n_rows:
-        learned = training_rows(model, files, console)
+        learned = training_rows(model, files, arguments, console)
         if not table.test_fraction:
             return rows, learned  # the page says that these are no new rows
         return PickedRows(rows, split_rows(rows.n_rows, table.test_fraction, table.seed)[1]), learned

@@ -48,7 +48,8 @@ class TrainingRows:
 class TrainingData:
     """Files of which only the headers have been read, and what their columns are for."""
 
-    arguments: argparse.Namespace  # of a command with DATA, --target, --weights, --drop, --test-fraction and --seed
+    arguments: argparse.Namespace  # of a command with DATA, --target, --weights, --drop, --test-fraction, --seed and
+    # those of ``add_reading_options``
     files: TableFiles
     target: str
     inputs: tuple[str, ...]
@@ -57,26 +58,24 @@ class TrainingData:
     @staticmethod
     def open(arguments: argparse.Namespace) -> TrainingData:
         """Check the columns that were named, before anything long begins."""
+        from certgp.data.skipped import skipping
         from certgp.data.tables import open_table
 
-        files = open_table(arguments.data)
+        files = open_table(arguments.data, skipping(arguments.on_bad_rows))
         target = _target_column(arguments.target, files)
         inputs = _input_columns(arguments.drop, target, arguments.weights, files)
         return TrainingData(arguments, files, target, inputs, arguments.weights)
 
     def read(self) -> TrainingRows:
-        """Read the rows and split them, without a second copy."""
-        from certgp.data import ArrayRows, PickedRows, WeightedRows
+        """Read the rows once and split them, without a second copy."""
+        from certgp.data import PickedRows, WeightedRows
 
-        weights = [] if self.weights is None else [self.weights]
-        values, width = self.files.read([*self.inputs, self.target, *weights]).values, len(self.inputs)
-        rows: Rows = ArrayRows(values[:, :width], values[:, width], None if self.files.nameless else self.inputs)
-        weighted = rows if self.weights is None else WeightedRows(rows, values[:, -1])
+        rows = read_rows(self.files, self.inputs, self.target, self.weights, self.arguments)
         share = held_out_share(self.arguments.test_fraction, rows.n_rows)
         train, test = split_rows(rows.n_rows, share, self.arguments.seed)
         if not len(test):
-            return TrainingRows(self, weighted, None, share)
-        return TrainingRows(self, PickedRows(weighted, train), PickedRows(rows, test), share)
+            return TrainingRows(self, rows, None, share)
+        return TrainingRows(self, PickedRows(rows, train), PickedRows(WeightedRows(rows, None), test), share)
 
     def positions(self) -> tuple[int | None, tuple[int, ...]]:
         """Width of an array X and where the inputs are in it; nothing where columns have names."""
@@ -91,6 +90,22 @@ def held_out_share(asked: float | None, n: int) -> float:
     if asked is not None:
         return asked
     return 0.0 if n < _FEW_ROWS else min(DEFAULT_SHARE, _MOST_HELD_OUT / n)
+
+
+def read_rows(
+    files: TableFiles,
+    inputs: tuple[str, ...],
+    target: str | None,
+    weights: str | None,
+    arguments: argparse.Namespace,
+) -> Rows:
+    """Columns of some files, decoded once into memory or a scratch file; what was left out is said."""
+    from certgp.data.files import Keeping, Layout, store_files
+
+    rows = store_files(files, Layout(inputs, target, weights), Keeping(arguments.memory, arguments.scratch))
+    if files.skipped is not None:
+        files.skipped.warn()
+    return rows
 
 
 def split_rows(n: int, test_fraction: float, seed: int) -> tuple[RowNumbers, RowNumbers]:

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from certgp.data.files import read
     from certgp.data.rows import ArrayRows, FrameRows, PickedRows, Rows, WeightedRows, as_rows
     from certgp.data.sources import (
         Chunk,
@@ -15,9 +16,11 @@ if TYPE_CHECKING:
         StandardisedRows,
         SubsetSource,
         TypedSource,
+        draw_positions,
         target_is_constant,
     )
     from certgp.data.standardise import Standardiser
+    from certgp.data.store import StoredRows
     from certgp.data.summary import Summary, check_finite, summarise
     from certgp.data.tables import Table, read_table, write_table
 
@@ -32,6 +35,7 @@ _MODULES = {
     "RowSource": "sources",
     "Rows": "rows",
     "StandardisedRows": "sources",
+    "StoredRows": "store",
     "Standardiser": "standardise",
     "SubsetSource": "sources",
     "Summary": "summary",
@@ -40,6 +44,8 @@ _MODULES = {
     "WeightedRows": "rows",
     "as_rows": "rows",
     "check_finite": "summary",
+    "draw_positions": "sources",
+    "read": "files",
     "read_table": "tables",
     "summarise": "summary",
     "target_is_constant": "sources",
@@ -57,6 +63,7 @@ __all__ = [
     "Rows",
     "StandardisedRows",
     "Standardiser",
+    "StoredRows",
     "SubsetSource",
     "Summary",
     "Table",
@@ -64,6 +71,8 @@ __all__ = [
     "WeightedRows",
     "as_rows",
     "check_finite",
+    "draw_positions",
+    "read",
     "read_table",
     "summarise",
     "target_is_constant",

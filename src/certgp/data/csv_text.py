@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
+import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +12,8 @@ import pyarrow.csv as pa_csv
 
 from certgp.errors import DataFileError
 
-DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t"}
+_COMPRESSIONS = ("", ".gz", ".bz2", ".zst", ".lz4")  # unpacked on the way
+DELIMITERS = {f".csv{packed}": "," for packed in _COMPRESSIONS} | {f".tsv{packed}": "\t" for packed in _COMPRESSIONS}
 _WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _READ_BYTES = 65_536
 _BLOCK_BYTES = 1 << 20
@@ -22,7 +23,9 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 def text_header(path: Path, delimiter: str) -> tuple[str, ...]:
     """Names of the columns; a file that would be misread is refused with the reason."""
     _check_text(path, delimiter)
-    with pa_csv.open_csv(path, parse_options=_parsing(delimiter)) as reader:  # .gz is unpacked on the way
+    parsing = _parsing(delimiter)
+    parsing.invalid_row_handler = lambda _: "skip"  # whoever reads the rows will meet them
+    with pa_csv.open_csv(path, parse_options=parsing) as reader:
         return tuple(str(name) for name in reader.schema.names)
 
 
@@ -31,15 +34,31 @@ def text_batches(path: Path, delimiter: str, names: Sequence[str]) -> Iterator[p
 
     The parser chooses types by the first block alone, and stumbles over a word further down without saying where.
     """
-    with _open(path, delimiter, names, {}) as reader:
-        types = {field.name: pa.float64() for field in reader.schema if _is_number_type(field.type)}
+    types: dict[str, pa.DataType] = {}
     try:
+        with _open(path, delimiter, names, {}) as reader:
+            types |= {field.name: pa.float64() for field in reader.schema if _is_number_type(field.type)}
         with _open(path, delimiter, names, types) as reader:
             yield from reader
     except pa.ArrowInvalid as error:
         if "conversion error" in str(error):
             _refuse_words(path, delimiter, list(types))
+        if "columns, got" in str(error):
+            _refuse_line(path, delimiter, names)
         raise
+
+
+def lenient_batches(path: Path, delimiter: str, names: Sequence[str], lines: list[int]) -> Iterator[pa.RecordBatch]:
+    """The named columns of all rows as texts; lines with too few or too many fields are left out and their numbers
+    (from 1, the header's) added to ``lines``.
+    """
+
+    def leave_out(row: pa_csv.InvalidRow) -> str:
+        lines.append(int(row.number))
+        return "skip"
+
+    with _open(path, delimiter, names, dict.fromkeys(names, pa.string()), leave_out) as reader:
+        yield from reader
 
 
 def not_numeric(path: Path, name: str, row: int, text: str) -> DataFileError:
@@ -71,12 +90,38 @@ def _refuse_words(path: Path, delimiter: str, names: Sequence[str]) -> None:
             start += batch.num_rows
 
 
+def _refuse_line(path: Path, delimiter: str, names: Sequence[str]) -> None:
+    """Look for the first line with too few or too many fields, and name it. Only a single thread counts lines."""
+    try:
+        with _open(path, delimiter, names, dict.fromkeys(names, pa.string()), lambda _: "error") as reader:
+            for _ in reader:
+                pass
+    except pa.ArrowInvalid as error:
+        found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
+        if found is None:
+            raise
+        line, expected, got = found.groups()
+        raise DataFileError(
+            f"line {line} of {path} has {got} field(s) where the header has {expected}; give every row as many values "
+            "as the header and put quotes around text with commas, or leave such rows out (on_bad_rows='skip', "
+            "--on-bad-rows skip)"
+        ) from error
+
+
 def _open(
-    path: Path, delimiter: str, names: Sequence[str], types: Mapping[str, pa.DataType]
+    path: Path,
+    delimiter: str,
+    names: Sequence[str],
+    types: Mapping[str, pa.DataType],
+    judge: Callable[[pa_csv.InvalidRow], str] | None = None,
 ) -> pa_csv.CSVStreamingReader:
+    """A reader of the named columns; with ``judge``, which is asked about lines of other lengths, on one thread."""
     only = pa_csv.ConvertOptions(include_columns=list(names), column_types=types, strings_can_be_null=True)
-    blocks = pa_csv.ReadOptions(block_size=_BLOCK_BYTES)
-    return pa_csv.open_csv(path, read_options=blocks, parse_options=_parsing(delimiter), convert_options=only)
+    blocks = pa_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=judge is None)
+    parsing = _parsing(delimiter)
+    if judge is not None:
+        parsing.invalid_row_handler = judge
+    return pa_csv.open_csv(path, read_options=blocks, parse_options=parsing, convert_options=only)
 
 
 def _is_number_type(kind: pa.DataType) -> bool:
@@ -89,7 +134,7 @@ def _parsing(delimiter: str) -> pa_csv.ParseOptions:
 
 def _check_text(path: Path, delimiter: str) -> None:
     """Name an encoding or a delimiter that the parser would stumble over, or worse would not."""
-    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
+    with pa.input_stream(str(path), compression="detect") as stream:
         start = stream.read(_READ_BYTES)
     whole_lines = start[: start.rfind(b"\n") + 1] or start  # a character may be cut at the end
     if start.startswith(_UTF16_MARKS) or 2 * start.count(b"\0") >= len(start) > 0:

@@ -1,4 +1,4 @@
-"""Rows of one file, some at a time: CSV and TSV, Parquet, .npz and .npy."""
+"""Rows of one file, some at a time: CSV and TSV, Parquet, Arrow, .npz and .npy."""
 
 from __future__ import annotations
 
@@ -10,22 +10,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pa_compute
 import pyarrow.parquet as pa_parquet
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from certgp.data.csv_text import DELIMITERS, is_number, not_numeric, text_batches, text_header
+from certgp.data.csv_text import DELIMITERS, is_number, lenient_batches, not_numeric, text_batches, text_header
+from certgp.data.skipped import Skipped
 from certgp.errors import DataFileError, HeaderWarning, warn_user
 
 NAMELESS = (".npz", ".npy")  # arrays have no column names: x0, x1, ... stand in for them
-READABLE = (*DELIMITERS, ".parquet", *NAMELESS)
+ARROW = (".arrow", ".feather", ".ipc")
+READABLE = (*DELIMITERS, ".parquet", *ARROW, *NAMELESS)
 Array = NDArray[np.float64]
 _PART_NUMBERS = 2**18  # read at a time from arrays and Parquet
 _BUFFER_BYTES = 2**18  # of a compressed column that is being read
+_SHORT = ("float", "halffloat", "int8", "int16", "uint8", "uint16", "bool")  # Arrow's names of types
 
 # everything that the readers raise on damaged files, found by feeding them some (pa.ArrowInvalid is a ValueError)
 _DAMAGED = (
@@ -60,6 +64,9 @@ def read_header(path: Path) -> tuple[str, ...]:
             names = text_header(path, DELIMITERS[kind])
         elif kind == ".parquet":
             names = tuple(str(name) for name in pa_parquet.read_schema(path).names)
+        elif kind in ARROW:
+            with _open_arrow(path) as reader:
+                names = tuple(str(name) for name in reader.schema.names)
         elif kind == ".npz":
             names = _npz_header(path)
         else:
@@ -77,33 +84,127 @@ def read_header(path: Path) -> tuple[str, ...]:
     return names
 
 
-def read_parts(path: Path, names: Sequence[str]) -> Iterator[Array]:
-    """The named columns of all rows, (n, number of names) at a time; missing and infinite values are refused."""
-    start = 0
+class Part(NamedTuple):
+    """Some rows of a file."""
+
+    rows: NDArray[np.int64]  # their numbers in the file, from 0
+    values: Array  # (n, number of columns)
+    behind: int  # number of the row that comes next in the file
+
+
+def read_parts(path: Path, names: Sequence[str], skipped: Skipped | None = None) -> Iterator[Part]:
+    """The named columns of all rows, (n, number of names) at a time.
+
+    Missing and infinite values are refused, and so is a file without rows; or such rows are left out and counted, and
+    of a file that is damaged in the middle all that follows.
+    """
+    lines: list[int] = []  # of a text, those that are left out
+    start = 0  # rows of the file that were parsed
+    try:
+        with _damage_reported(path):
+            unchecked = _unchecked_parts(path, names, None if skipped is None else lines)
+            for values in unchecked:
+                rows = _numbers_in_file(np.arange(start, start + len(values)), lines)
+                start += len(values)
+                behind = start + len(lines)
+                usable = np.isfinite(values).all(axis=1)
+                if usable.all():
+                    yield Part(rows, values, behind)
+                elif skipped is None:
+                    raise _unusable(path, names, values, start - len(values), unchecked)
+                else:
+                    skipped.add_rows(path, int((~usable).sum()))
+                    yield Part(rows[usable], values[usable], behind)
+    except DataFileError as error:
+        if skipped is None:
+            raise
+        skipped.add_file(path, str(error) if start == 0 else f"from row {start + 1} on, {error}")
+        return
+    if skipped is not None:
+        skipped.add_rows(path, len(lines))
+        yield Part(np.empty(0, np.int64), np.empty((0, len(names))), start + len(lines))
+    if start == 0 and skipped is None:
+        raise DataFileError(f"{path} has no rows; leave it out, or skip it (on_bad_rows='skip', --on-bad-rows skip)")
+    if start == 0 and skipped is not None:
+        skipped.add_file(path, "it has no rows")
+
+
+def stored_type(path: Path, names: Sequence[str]) -> np.dtype[Any]:
+    """float32 where it holds every number of these columns as the file does, else float64."""
+    kind = ending(path)
     with _damage_reported(path):
-        unchecked = _unchecked_parts(path, names)
-        for part in unchecked:
-            wrong = ~np.isfinite(part)
-            if wrong.any():
-                column = int(wrong.any(axis=0).argmax())
-                row = start + int(wrong[:, column].argmax()) + 1
-                count = int(wrong[:, column].sum()) + sum(int((~np.isfinite(p[:, column])).sum()) for p in unchecked)
-                raise DataFileError(
-                    f"column {names[column]!r} of {path} has {count} missing or infinite value(s), first in row {row}; "
-                    "fill them or leave those rows out"
-                )
-            start += len(part)
-            yield part
+        if kind == ".parquet":
+            types = [pa_parquet.read_schema(path).field(name).type for name in names]
+        elif kind in ARROW:
+            with _open_arrow(path) as reader:
+                types = [reader.schema.field(name).type for name in names]
+        elif kind == ".npy":
+            with path.open("rb") as stream:
+                types = [pa.from_numpy_dtype(_stored_layout(stream)[2])]
+        else:
+            types = [pa.float64()]
+    return np.dtype(np.float32 if all(str(each) in _SHORT for each in types) else np.float64)
 
 
-def _unchecked_parts(path: Path, names: Sequence[str]) -> Iterator[Array]:
+def plain_rows(path: Path) -> tuple[int, tuple[int, int], np.dtype[Any]] | None:
+    """Where the numbers of an .npy file begin, their shape and type, if they can be used as they lie; else None."""
+    if ending(path) != ".npy":
+        return None
+    with _damage_reported(path), path.open("rb") as stream:
+        shape, by_column, dtype = _stored_layout(stream)
+        begin = stream.tell()
+        if len(shape) != 2 or by_column or dtype.byteorder == ">" or dtype.kind != "f" or dtype.itemsize not in (4, 8):
+            return None
+        if path.stat().st_size < begin + math.prod(shape) * dtype.itemsize:
+            raise EOFError("it ends before its last row")
+    return begin, (shape[0], shape[1]), dtype
+
+
+def _numbers_in_file(parsed: NDArray[np.int64], lines: Sequence[int]) -> NDArray[np.int64]:
+    """Numbers of rows in the file, from their numbers among those that were parsed; lines count from the header."""
+    left_out = np.sort(np.array(lines, dtype=np.int64)) - 2 - np.arange(len(lines))
+    return parsed + np.searchsorted(left_out, parsed, side="right")
+
+
+def _unusable(path: Path, names: Sequence[str], values: Array, start: int, rest: Iterator[Array]) -> DataFileError:
+    wrong = ~np.isfinite(values)
+    column = int(wrong.any(axis=0).argmax())
+    row = start + int(wrong[:, column].argmax())
+    count = int(wrong[:, column].sum()) + sum(int((~np.isfinite(part[:, column])).sum()) for part in rest)
+    return DataFileError(
+        f"column {names[column]!r} of {path} has {count} missing or infinite value(s), first in row {row + 1}"
+        f"{_place(path, row)}; fill them or leave those rows out (on_bad_rows='skip', --on-bad-rows skip)"
+    )
+
+
+def _place(path: Path, row: int) -> str:
+    """Where in a file a row is, in the units of its format; rows are counted from 0."""
     kind = ending(path)
     if kind in DELIMITERS:
-        yield from _from_arrow(text_batches(path, DELIMITERS[kind], names), names, path)
+        return f" (line {row + 2})"
+    if kind == ".parquet":
+        metadata = pa_parquet.read_metadata(path)
+        ends = np.cumsum([metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)])
+        return f" (row group {int(np.searchsorted(ends, row, side='right'))}, counted from 0)"
+    return ""
+
+
+def _unchecked_parts(path: Path, names: Sequence[str], lines: list[int] | None) -> Iterator[Array]:
+    """Parts as they are in the file, with NaN for what is missing; with ``lines`` also for words, and lines of a text
+    that have other lengths are left out.
+    """
+    kind, lenient = ending(path), lines is not None
+    if kind in DELIMITERS and lines is not None:
+        yield from _from_arrow(lenient_batches(path, DELIMITERS[kind], names, lines), names, path, lenient)
+    elif kind in DELIMITERS:
+        yield from _from_arrow(text_batches(path, DELIMITERS[kind], names), names, path, lenient)
     elif kind == ".parquet":
         with pa_parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
             batches = file.iter_batches(_part_rows(len(names)), columns=list(names), use_threads=False)
-            yield from _from_arrow(batches, names, path)
+            yield from _from_arrow(batches, names, path, lenient)
+    elif kind in ARROW:
+        with _open_arrow(path) as reader:
+            yield from _from_arrow(_record_batches(reader), names, path, lenient)
     elif kind == ".npy":
         with path.open("rb") as stream:
             yield from _from_arrays(stream, None, names, path)
@@ -116,14 +217,47 @@ def _unchecked_parts(path: Path, names: Sequence[str]) -> Iterator[Array]:
                 yield from _from_arrays(inputs, target, names, path)
 
 
-def _from_arrow(batches: Iterator[pa.RecordBatch], names: Sequence[str], path: Path) -> Iterator[Array]:
+def _open_arrow(path: Path) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
+    """A file, which Feather is too, or a stream of record batches."""
+    with path.open("rb") as stream:
+        is_file = stream.read(6) == b"ARROW1"
+    source = pa.memory_map(str(path))
+    return pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
+
+
+def _record_batches(
+    reader: pa.RecordBatchFileReader | pa.RecordBatchStreamReader,
+) -> Iterator[pa.RecordBatch]:
+    if isinstance(reader, pa.RecordBatchStreamReader):
+        yield from reader
+        return
+    for i in range(reader.num_record_batches):
+        yield reader.get_batch(i)
+
+
+def _from_arrow(batches: Iterator[pa.RecordBatch], names: Sequence[str], path: Path, lenient: bool) -> Iterator[Array]:
     start = 0
     for batch in batches:
         part = np.empty((batch.num_rows, len(names)))
         for j, name in enumerate(names):
-            part[:, j] = _numeric_column(batch.column(name), name, path, start)
+            column = batch.column(name)
+            part[:, j] = _text_numbers(column) if lenient else _numeric_column(column, name, path, start)
         start += batch.num_rows
         yield part
+
+
+def _text_numbers(column: pa.Array) -> NDArray[Any]:
+    """A column as numbers, with NaN for all that is none."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        try:
+            return np.asarray(pa_compute.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # dates, lists and the like
+            return np.full(len(column), np.nan)
+    try:
+        return np.asarray(pa_compute.cast(column, pa.float64()).to_numpy(zero_copy_only=False))
+    except pa.ArrowInvalid:
+        texts = column.to_pylist()
+        return np.array([float(text) if text and is_number(text) else np.nan for text in texts])
 
 
 def _numeric_column(column: pa.Array, name: str, path: Path, start: int) -> NDArray[Any]:
@@ -210,9 +344,6 @@ def _damage_reported(path: Path) -> Iterator[None]:
         raise
     except _DAMAGED as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        remedy = (
-            "give every row as many values as the header, and put quotes around text with commas"
-            if "columns, got" in reason
-            else "check that the file is whole"
-        )
-        raise DataFileError(f"{path} cannot be read as {ending(path)[1:]} ({reason}); {remedy}") from error
+        raise DataFileError(
+            f"{path} cannot be read as {ending(path)[1:]} ({reason}); check that the file is whole"
+        ) from error

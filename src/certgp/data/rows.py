@@ -75,12 +75,17 @@ class ArrayRows(Rows):
 
 
 class FrameRows(Rows):
-    """Rows of a pandas or polars frame or an Arrow table; only the rows that are read are converted."""
+    """Rows of a pandas or polars frame or an Arrow table; only the rows that are read are converted.
 
-    def __init__(self, frame: Any, y: Any = None) -> None:
+    ``columns`` are the numbers of the input columns, by default all.
+    """
+
+    def __init__(self, frame: Any, y: Any = None, columns: Sequence[int] | None = None) -> None:
         arrow = is_from(frame, "pyarrow", "Table")
-        names, types = (frame.column_names, frame.schema.types) if arrow else (frame.columns, frame.dtypes)
-        self.n_rows, self.n_columns = frame.shape
+        names, types = (frame.column_names, frame.schema.types) if arrow else (list(frame.columns), list(frame.dtypes))
+        self._columns = tuple(range(frame.shape[1])) if columns is None else tuple(columns)
+        names, types = [names[j] for j in self._columns], [types[j] for j in self._columns]
+        self.n_rows, self.n_columns = frame.shape[0], len(self._columns)
         self.names = tuple(names) if all(isinstance(name, str) for name in names) else None
         self._frame, self._y = frame, _target(y, self.n_rows)
         dated = [name for name, kind in zip(self.labels, types, strict=True) if is_date_type(kind)]
@@ -90,9 +95,9 @@ class FrameRows(Rows):
 
     def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
         some, numbers = _pick(self._frame, positions), _row_numbers(self.n_rows, positions)
-        X = np.empty(some.shape, dtype=self._dtype)
-        for j, label in enumerate(self.labels):
-            X[:, j] = as_numbers(_column(some, j), columns_hold([label]), numbers)
+        X = np.empty((some.shape[0], self.n_columns), dtype=self._dtype)
+        for j, (column, label) in enumerate(zip(self._columns, self.labels, strict=True)):
+            X[:, j] = as_numbers(frame_column(some, column), columns_hold([label]), numbers)
         return X, None if self._y is None else self._y[positions]
 
 
@@ -225,7 +230,7 @@ def _pick(frame: Any, positions: Positions) -> Any:
     return frame.take(positions) if by_number else frame[positions]
 
 
-def _column(frame: Any, j: int) -> NDArray[Any]:
+def frame_column(frame: Any, j: int) -> NDArray[Any]:
     """One column of a frame as an array of any type; missing numbers are NaN."""
     if not is_from(frame, "pandas", "DataFrame"):
         column = frame.column(j) if is_from(frame, "pyarrow", "Table") else frame.to_series(j)

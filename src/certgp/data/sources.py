@@ -17,6 +17,7 @@ from certgp.errors import InvalidInputError
 
 KEPT_BYTES = 1 << 25  # standardised copies of at most this size are made once instead of at every pass
 _LOOK_ROWS = 4_096
+_LISTED_ROWS = 1_000_000  # positions of more are not listed to draw some of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +84,7 @@ class RowSource(ABC):
 
     def sample(self, rows: int, rng: np.random.Generator) -> Chunk:
         """At most ``rows`` rows drawn without replacement, in float64 and in their original order."""
-        chunk = self.take(np.sort(rng.permutation(self.n_rows)[:rows]))
-        return chunk.to(torch.float64)
+        return self.take(np.sort(draw_positions(self.n_rows, rows, rng))).to(torch.float64)
 
 
 class ChunkSource(RowSource):
@@ -152,6 +152,15 @@ class ReweightedSource(RowSource):
     def take(self, positions: Positions) -> Chunk:
         chunk, factors = self._source.take(positions), self._factors[_index(positions)]
         return Chunk(chunk.X, chunk.y, factors if chunk.weight is None else chunk.weight * factors)
+
+
+def draw_positions(n_rows: int, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """At most ``count`` of ``n_rows`` positions in random order, without replacement; of very many rows without a list
+    of them all.
+    """
+    if n_rows <= _LISTED_ROWS or count >= n_rows:
+        return rng.permutation(n_rows)[:count]
+    return rng.choice(n_rows, count, replace=False)
 
 
 def target_is_constant(source: RowSource) -> bool:

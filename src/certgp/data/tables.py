@@ -1,4 +1,4 @@
-"""Tables in files: CSV, TSV, Parquet, .npz and .npy in; CSV, Parquet and .npz out.
+"""Tables in files: CSV, TSV, Parquet, Arrow, .npz and .npy in; CSV, Parquet and .npz out.
 
 Files are opened in two steps: ``open_table`` reads only their headers, so that a wrong column name is reported before a
 long read, and ``TableFiles.read`` converts only the columns asked for, so that an identifier beside them does no harm.
@@ -14,19 +14,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
+from numpy.typing import NDArray
 
-from certgp.data.reading import NAMELESS, READABLE, Array, ending, listed, read_header, read_parts
+from certgp.data.reading import NAMELESS, READABLE, Array, Part, ending, listed, read_header, read_parts
+from certgp.data.skipped import Skipped
+from certgp.data.store import RowStore
 from certgp.errors import DataFileError
 
 WRITABLE = (".csv", ".parquet", ".npz")
-Columns = Mapping[str, Array]
-_GROWTH = 8  # storage grows by an eighth at a time
+Columns = Mapping[str, Array | NDArray[np.int64]]
+RowNumbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,7 @@ class TableFiles:
 
     files: tuple[Path, ...]
     headers: tuple[tuple[str, ...], ...]
+    skipped: Skipped | None = None  # counts bad rows and files, where these are left out instead of refused
 
     @property
     def nameless(self) -> bool:
@@ -67,46 +71,46 @@ class TableFiles:
         return tuple(name for name in self.headers[0] if all(name in header for header in self.headers))
 
     def read(self, columns: Sequence[str] | None = None) -> Table:
-        """The named columns of all rows; without names all columns, which must then be the same in every file."""
+        """The named columns of all rows in memory; without names all columns, which must be the same in every file."""
         if columns is None:
             self.require_same_columns()
         wanted = self.names if columns is None else tuple(columns)
-        values, filled = np.empty((0, len(wanted))), 0
-        for part in self._parts(wanted):
-            needed = filled + len(part)
-            if needed > len(values):  # the system moves pages instead of copying numbers
-                values.resize((needed + needed // _GROWTH, len(wanted)), refcheck=False)
-            values[filled:needed] = part
-            filled = needed
-        values.resize((filled, len(wanted)), refcheck=False)
-        pa.default_memory_pool().release_unused()  # Arrow keeps what it has freed, as much again as the rows
-        return Table(wanted, values)
+        store = RowStore(len(wanted), np.dtype(np.float64), memory=np.inf)
+        for part in self.parts(wanted):
+            store.append(part.values)
+        return Table(wanted, store.numbers()[:])
 
-    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[Array]:
-        """The named columns of all rows, ``rows`` at a time (the last time fewer), whatever the files' own blocks."""
-        chunk, filled = np.empty((rows, len(columns))), 0
-        for part in self._parts(columns):
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[tuple[RowNumbers, Array]]:
+        """The named columns of all rows, ``rows`` at a time (the last time fewer), whatever the files' own blocks, and
+        the numbers of these rows in all files together, from 0.
+        """
+        chunk, numbers, filled = np.empty((rows, len(columns))), np.empty(rows, np.int64), 0
+        for part in self.parts(columns):
             taken = 0
-            while taken < len(part):
-                count = min(rows - filled, len(part) - taken)
-                chunk[filled : filled + count] = part[taken : taken + count]
+            while taken < len(part.rows):
+                count = min(rows - filled, len(part.rows) - taken)
+                chunk[filled : filled + count] = part.values[taken : taken + count]
+                numbers[filled : filled + count] = part.rows[taken : taken + count]
                 filled, taken = filled + count, taken + count
                 if filled == rows:
-                    yield chunk
-                    chunk, filled = np.empty((rows, len(columns))), 0
+                    yield numbers, chunk
+                    chunk, numbers, filled = np.empty((rows, len(columns))), np.empty(rows, np.int64), 0
         if filled:
-            yield chunk[:filled]
+            yield numbers[:filled], chunk[:filled]
 
-    def _parts(self, columns: Sequence[str]) -> Iterator[Array]:
-        """The named columns of all rows, a few thousand at a time."""
+    def parts(self, columns: Sequence[str]) -> Iterator[Part]:
+        """The named columns of all rows, a few thousand at a time; rows are numbered through all files."""
         self.require(columns)
-        found = 0
+        before = found = 0
         for file in self.files:
-            for part in read_parts(file, columns):
-                found += len(part)
-                yield part
+            behind = before
+            for part in read_parts(file, columns, self.skipped):
+                behind = before + part.behind
+                found += len(part.rows)
+                yield Part(before + part.rows, part.values, behind)
+            before = behind
         if not found:
-            raise DataFileError(f"{self.files[0]} has no rows; at least one is needed")
+            raise DataFileError(f"{self.files[0]} has no rows that can be used; at least one is needed")
 
     def require(self, columns: Sequence[str]) -> None:
         """Refuse column names that one of the files does not have, and say which file that is."""
@@ -123,14 +127,38 @@ class TableFiles:
                 )
 
 
-def open_table(paths: Sequence[str | Path]) -> TableFiles:
-    """One table from one or several files or globs, headers only."""
+def open_table(paths: Sequence[str | Path], skipped: Skipped | None = None) -> TableFiles:
+    """One table from one or several files, folders or globs, headers only.
+
+    With ``skipped``, files that cannot be read or that lack columns which most others have are left out and named
+    there.
+    """
     files = _expand(paths)
     kinds = {ending(file) in NAMELESS for file in files}
     if len(kinds) > 1:
         arrays = next(file for file in files if ending(file) in NAMELESS)
         raise DataFileError(f"{arrays} has no column names but other files have; give files of one kind")
-    return TableFiles(tuple(files), tuple(map(read_header, files)))
+    if skipped is None:
+        return TableFiles(tuple(files), tuple(map(read_header, files)))
+    return _usable_files(files, skipped)
+
+
+def _usable_files(files: Sequence[Path], skipped: Skipped) -> TableFiles:
+    """The files that have the columns of most, in any order and among others; the rest is named in ``skipped``."""
+    headers: dict[Path, tuple[str, ...]] = {}
+    for file in files:
+        try:
+            headers[file] = read_header(file)
+        except DataFileError as error:
+            skipped.add_file(file, str(error))
+    if not headers:
+        raise DataFileError(f"none of {len(files)} file(s) can be read; {skipped}")
+    kinds = [frozenset(header) for header in headers.values()]
+    usual = max(kinds, key=kinds.count)
+    usable = {file: header for file, header in headers.items() if usual <= set(header)}
+    for file in headers.keys() - usable.keys():
+        skipped.add_file(file, f"it has no column {listed(sorted(usual - set(headers[file])))}, which most files have")
+    return TableFiles(tuple(usable), tuple(usable.values()), skipped)
 
 
 def read_table(paths: Sequence[str | Path], columns: Sequence[str] | None = None) -> Table:
@@ -165,7 +193,7 @@ def writing_table(path: str | Path) -> Iterator[Callable[[Columns], None]]:
 def writing_to(stream: IO[bytes], suffix: str) -> Iterator[Callable[[Columns], None]]:
     """The same on an open stream, in the format of an ending."""
     opened: list[pa_csv.CSVWriter | pa_parquet.ParquetWriter] = []
-    gathered: dict[str, list[Array]] = {}
+    gathered: dict[str, list[NDArray[Any]]] = {}
 
     def write(columns: Columns) -> None:
         if suffix == ".npz":
@@ -214,16 +242,27 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def _expand(paths: Sequence[str | Path]) -> list[Path]:
-    files = [file for given in map(str, paths) for file in _matches(given)]
+    files = [file for given in map(str, paths) for found in _matches(given) for file in _files_in(found)]
     if not files:
         raise DataFileError("no data file was given; name at least one")
     for file in files:
-        if file.is_dir():
-            raise DataFileError(f"{file} is a directory; name its files, or use a glob such as '{file}/*.csv'")
         if not file.is_file():
             raise DataFileError(f"{file} does not exist; check the path")
         if ending(file) not in READABLE:
             raise DataFileError(f"{file} has an unknown ending; readable files end in {', '.join(READABLE)}")
+    return files
+
+
+def _files_in(path: Path) -> list[Path]:
+    """The files of a folder and the folders in it, in the order of their names; those that begin with _ or . are notes
+    of the programs that wrote them.
+    """
+    if not path.is_dir():
+        return [path]
+    below = (file for file in sorted(path.rglob("*")) if file.is_file() and ending(file) in READABLE)
+    files = [file for file in below if not any(part.startswith(("_", ".")) for part in file.relative_to(path).parts)]
+    if not files:
+        raise DataFileError(f"the folder {path} holds no readable file; they end in {', '.join(READABLE)}")
     return files
 
 

@@ -205,7 +205,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return float(super().score(rows, read_target(rows), rows.weights(slice(None))))
 
     def nlpd(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Any:
-        """Mean negative log predictive density of y at X (n, D), in its units; lower is better. Of several outputs (q,).
+        """Mean negative log predictive density of y at X (n, D), in its units: lower is better; of outputs (q,).
 
         With ``sample_weight`` (n,) the weighted mean over rows, as in ``score``; each has the noise of weight one.
         """

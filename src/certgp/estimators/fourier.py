@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from certgp.estimators.base import GPRegressor
-from certgp.estimators.parameters import LowRankParameters, ObjectiveParameters, SharedParameters, StartParameters
+from certgp.estimators.parameters import (
+    LowRankParameters,
+    ManyRowsParameters,
+    ObjectiveParameters,
+    SharedParameters,
+    StartParameters,
+)
 from certgp.training.recipes import FourierRecipe, Settings, StagedTrainer
 
 
-class FourierGP(ObjectiveParameters, LowRankParameters, StartParameters, SharedParameters, GPRegressor):
+class FourierGP(
+    ManyRowsParameters, ObjectiveParameters, LowRankParameters, StartParameters, SharedParameters, GPRegressor
+):
     """Fourier GP (the paper's FGP): rank-r regression on cos/sin pairs at frequencies of the kernel's spectral law.
 
     Parameters

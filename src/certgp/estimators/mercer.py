@@ -9,11 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certgp.estimators.base import GPRegressor
-from certgp.estimators.parameters import LowRankParameters, ObjectiveParameters, SharedParameters, StartParameters
+from certgp.estimators.parameters import (
+    LowRankParameters,
+    ManyRowsParameters,
+    ObjectiveParameters,
+    SharedParameters,
+    StartParameters,
+)
 from certgp.training.recipes import MercerRecipe, Settings, StagedTrainer
 
 
-class MercerGP(ObjectiveParameters, LowRankParameters, StartParameters, SharedParameters, GPRegressor):
+class MercerGP(
+    ManyRowsParameters, ObjectiveParameters, LowRankParameters, StartParameters, SharedParameters, GPRegressor
+):
     """Mercer GP (the paper's MGP): rank-r regression on eigenfunctions of the Gaussian kernel, dominated by the kernel
     for every X.
 
@@ -35,6 +43,7 @@ class MercerGP(ObjectiveParameters, LowRankParameters, StartParameters, SharedPa
         tried and dropped come on top
     length_scale, signal_variance, noise_variance, optimize : see ``StartParameters``
     tolerance, max_rank, dtype, engine, checkpoint, cap_rank : see ``LowRankParameters``
+    growing : see ``ManyRowsParameters``
     standardize, noise, likelihood, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
     """
 

@@ -101,6 +101,18 @@ class ObjectiveParameters:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class ManyRowsParameters:
+    """How models of low rank learn from very many rows.
+
+    growing : with more than 131,072 rows, learn hyper-parameters from random subsets that grow until more rows change
+        nothing that matters, then from a few evaluations on all rows (``history_.stages`` says how many rows each stage
+        saw; these iterations come on top of ``max_iter``). False: every iteration but those of trials sees all rows
+    """
+
+    growing: bool = True
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class DeepParameters:
     """Of models with a network g(x) in front of the kernel.
 

@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from certgp.estimators.base import GPRegressor
-from certgp.estimators.parameters import LowRankParameters, ObjectiveParameters, SharedParameters, StartParameters
+from certgp.estimators.parameters import (
+    LowRankParameters,
+    ManyRowsParameters,
+    ObjectiveParameters,
+    SharedParameters,
+    StartParameters,
+)
 from certgp.features.nystrom import DEFAULT_JITTER
 from certgp.training.recipes import Settings, SparseRecipe, StagedTrainer
 
 
-class SparseGP(ObjectiveParameters, LowRankParameters, StartParameters, SharedParameters, GPRegressor):
+class SparseGP(
+    ManyRowsParameters, ObjectiveParameters, LowRankParameters, StartParameters, SharedParameters, GPRegressor
+):
     """Sparse GP regression (SGPR, Titsias 2009): the kernel seen through r inducing points, dominated by the kernel for
     every X.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import overload
 
 import numpy as np
@@ -20,9 +21,20 @@ class Iteration:
     seconds: float  # since the start of fit
     rank: int
     validation: float | None = None  # NLPD of held-out training rows in standardised units, where a fit looks at any
+    rows: int | None = None  # that this iteration saw, where that is known
 
 
 Callback = Callable[[Iteration], bool | None]  # return True to stop
+
+
+@dataclass(frozen=True)
+class StageSeen:
+    """Iterations in a row that saw the same number of rows."""
+
+    rows: int
+    iterations: int
+    value: float  # objective per row at the end
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,18 @@ class History:
     def values(self) -> NDArray[np.float64]:
         """Objective per row at each iteration."""
         return np.array([i.value for i in self.iterations])
+
+    @property
+    def stages(self) -> tuple[StageSeen, ...]:
+        """How many rows each stage of the fit saw, and for how long; empty where that is not known."""
+        found: list[StageSeen] = []
+        before = 0.0
+        for rows, group in groupby(self.iterations, key=lambda each: each.rows):
+            records = list(group)
+            if rows is not None:
+                found.append(StageSeen(rows, len(records), records[-1].value, records[-1].seconds - before))
+            before = records[-1].seconds
+        return tuple(found)
 
     @property
     def seconds(self) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from certgp.training.parameters import Array
 _SMALL_GRADIENT = 1e-2  # per row and unit of a log parameter: where no better point is found, this much is called flat
 _WINDOW = 5  # iterations that must gain little on average: a single short step is no sign of an optimum
 _NOTHING = 1e-3  # of the tolerance: a single iteration that gains less than this ends the run too
-_FAILED_VALUE = 1e10  # a point that cannot be evaluated: worse than any other, so the line search turns back
+FAILED_VALUE = 1e10  # a point that cannot be evaluated: worse than any other, so the line search turns back
 
 
 class _Recorder:
@@ -32,7 +32,9 @@ class _Recorder:
         offset: int,
         tolerance: float,
         log: EvaluationLog | None,
+        rows: int | None,
     ) -> None:
+        self.rows = rows
         self.objective, self.callbacks, self.rank, self.log = objective, callbacks, rank, log
         self.started, self.offset, self.tolerance = started, offset, tolerance
         self.iterations: list[Iteration] = []
@@ -42,20 +44,8 @@ class _Recorder:
         self._last: dict[bytes, float] = {}
 
     def evaluate(self, values: Array) -> tuple[float, Array]:
-        known = None if self.log is None else self.log.recall(values)
-        value, gradient = self._compute(values) if known is None else known
-        if self.log is not None and known is None:
-            self.log.record(values, value, gradient)
+        value, gradient = evaluate_logged(self.objective, values, self.log)
         self._last = {values.tobytes(): float(np.linalg.norm(gradient))}
-        return value, gradient
-
-    def _compute(self, values: Array) -> tuple[float, Array]:
-        try:
-            value, gradient = self.objective.evaluate(values)
-        except NotPositiveDefiniteError:
-            return _FAILED_VALUE, np.zeros_like(values)
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return _FAILED_VALUE, np.zeros_like(values)
         return value, gradient
 
     def __call__(self, intermediate_result: OptimizeResult) -> None:
@@ -66,6 +56,7 @@ class _Recorder:
             norm,
             time.perf_counter() - self.started,
             self.rank,
+            rows=self.rows,
         )
         self.iterations.append(record)
         if any([callback(record) for callback in self.callbacks]):  # all of them see the record  # noqa: C419
@@ -87,6 +78,24 @@ class _Recorder:
         return before - now < _WINDOW * self.tolerance * max(abs(before), 1.0)
 
 
+def evaluate_logged(objective: Objective, values: Array, log: EvaluationLog | None) -> tuple[float, Array]:
+    """Value and gradient at some parameters, replayed from a log or recorded in it; where the objective cannot be
+    evaluated, a value that is worse than any other (``FAILED_VALUE``).
+    """
+    known = None if log is None else log.recall(values)
+    if known is not None:
+        return known
+    try:
+        value, gradient = objective.evaluate(values)
+    except NotPositiveDefiniteError:
+        value, gradient = FAILED_VALUE, np.zeros_like(values)
+    if not (np.isfinite(value) and np.isfinite(gradient).all()):
+        value, gradient = FAILED_VALUE, np.zeros_like(values)
+    if log is not None:
+        log.record(values, value, gradient)
+    return value, gradient
+
+
 def minimise(
     objective: Objective,
     *,
@@ -99,17 +108,19 @@ def minimise(
     offset: int = 0,
     budget: int | None = None,
     log: EvaluationLog | None = None,
+    rows: int | None = None,
 ) -> OptimisationResult:
     """Minimise from the objective's current parameters; its parameters are set to the best point found.
 
     ``budget`` is the number of iterations the user allowed, where this run is one of several that share it; ``log``
-    replays and records evaluations. The run ends where the last five iterations gained less than ``tolerance`` per row
-    on average (relative to a value above one), or where no entry of the projected gradient exceeds
-    ``gradient_tolerance``. Where little is gained, an objective that can be sharpened is, and the run goes on.
+    replays and records evaluations, ``rows`` tells the history how many an evaluation sees. The run ends where the last
+    five iterations gained less than ``tolerance`` per row on average (relative to a value above one), or where no entry
+    of the projected gradient exceeds ``gradient_tolerance``. Where little is gained, an objective that can be sharpened
+    is, and the run goes on.
     """
     start = np.clip(objective.start(), *np.array(objective.bounds()).reshape(-1, 2).T)
     clock = time.perf_counter() if started is None else started
-    recorder = _Recorder(objective, callbacks, rank, clock, offset, tolerance, log)
+    recorder = _Recorder(objective, callbacks, rank, clock, offset, tolerance, log, rows)
     # SciPy's own rule looks at one iteration: it is left to catch steps that gain next to nothing
     options = {"maxcor": 50, "ftol": _NOTHING * tolerance, "gtol": gradient_tolerance, "maxls": 25}
 
@@ -137,7 +148,7 @@ def minimise(
         result = again
     objective.move_to(result.x)
     value = float(result.fun)
-    if value >= _FAILED_VALUE:
+    if value >= FAILED_VALUE:
         objective.evaluate(result.x)  # where there is an error to show, this shows it
         reason = "the objective is not a finite number where the fit starts; give other starting values"
         return OptimisationResult(result.x, float("nan"), 0, False, reason, False, History())

@@ -77,6 +77,29 @@ class LowRankObjective(Objective):
         return found.value / found.count, gradient / found.count
 
 
+class ShiftedObjective(Objective):
+    """f(t) + shift' (t - origin): an objective on some rows with the gradient that all rows have at the origin."""
+
+    def __init__(self, objective: Objective, shift: Array, origin: Array) -> None:
+        self._objective, self._shift, self._origin = objective, shift, origin
+
+    def start(self) -> Array:
+        return self._objective.start()
+
+    def bounds(self) -> list[tuple[float, float]]:
+        return self._objective.bounds()
+
+    def move_to(self, values: Array) -> None:
+        self._objective.move_to(values)
+
+    def sharpen(self) -> bool:
+        return self._objective.sharpen()
+
+    def evaluate(self, values: Array) -> tuple[float, Array]:
+        value, gradient = self._objective.evaluate(values)
+        return value + float(self._shift @ (values - self._origin)), gradient + self._shift
+
+
 class _ExactParameters(nn.Module):
     """Shape of the kernel and noise ratio of the exact GP."""
 

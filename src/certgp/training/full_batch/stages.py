@@ -68,6 +68,7 @@ def run_stages(
             offset=len(history),
             budget=budget,
             log=log,
+            rows=stage.source.n_rows,
         )
         history = history + result.history
         if stage.source is stages[-1].source and (best is None or result.value < best.value):

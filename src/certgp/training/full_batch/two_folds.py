@@ -64,6 +64,12 @@ class Criterion(Protocol):
 C = TypeVar("C", bound=Criterion)
 
 
+def kept_bytes(n_rows: int, width: int) -> int:
+    """Size of the features that are kept between two folds; zero where that would be too much."""
+    needed = _KEPT_COPIES * 8 * n_rows * width
+    return needed if n_rows <= _KEPT_ROWS and needed <= _KEPT_BYTES else 0
+
+
 class TwoFolds:
     r"""Statistics of all rows, and the gradient of a function of them in the parameters of a low-rank model.
 
@@ -87,8 +93,7 @@ class TwoFolds:
         self.parameters = ParameterVector(model)
         self._mix_rows = False
         # where the features of all rows fit, the second fold need not compute them again
-        needed = _KEPT_COPIES * 8 * source.n_rows * model.width
-        self.keeps_features = engine.in_process and source.n_rows <= _KEPT_ROWS and needed <= _KEPT_BYTES
+        self.keeps_features = engine.in_process and kept_bytes(source.n_rows, model.width) > 0
 
     def sharpen(self) -> bool:
         """Mix the features of each row from now on; False where that makes no difference."""

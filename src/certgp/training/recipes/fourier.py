@@ -48,7 +48,7 @@ class FourierRecipe(Recipe):
         start = settings.start(float(np.sqrt(D)))
         start.kernel.check_spectral_law()
         near = source.sample(_DESIGN_ROWS, row_rng).X / start.kernel.values["length_scale"]
-        data = DataSummary(near, source.n_rows, start.noise_variance / float(start.kernel.signal_variance))
+        data = DataSummary(near, job.n_rows, start.noise_variance / float(start.kernel.signal_variance))
         sampling = "orthogonal" if self.sampling == "auto" else self.sampling
         design = spectral_design(sampling, start.kernel, job.rank // 2, D, design_rng, data)
         sample = source.sample(_CLIP_ROWS, row_rng)

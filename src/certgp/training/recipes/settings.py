@@ -63,6 +63,7 @@ class Settings:
     dtype: str = "float64"
     engine: Engine = LocalEngine()  # noqa: RUF009 (frozen)
     cap_rank: bool = True
+    growing: bool = True
     verbose: int = 0
     callbacks: Sequence[Callback] | None = None
 

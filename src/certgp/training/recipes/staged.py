@@ -23,11 +23,14 @@ from certgp.gp.calibration import gaussian_log_density
 from certgp.gp.outputs import OutputStatistics, profile_outputs
 from certgp.gp.profile import profile_evidence
 from certgp.training.evaluation_log import EvaluationLog, open_log
+from certgp.training.full_batch.growth import FIRST_ROWS, MOST_ROWS, Growth, Search, growth_rows
+from certgp.training.full_batch.objective import LowRankObjective
+from certgp.training.full_batch.speed import Speed, shortest
 from certgp.training.full_batch.stages import Stage, run_stages
 from certgp.training.full_batch.start import choose_starting_scale
 from certgp.training.full_batch.trials import Candidate, Trial, TrialsResult, try_candidates
 from certgp.training.history import OptimisationResult
-from certgp.training.recipes.settings import Settings, Start
+from certgp.training.recipes.settings import DTYPES, Settings, Start
 from certgp.training.recipes.trainer import Fit, OutputsFit, Trainer
 
 _START_ROWS = 2_000
@@ -64,10 +67,11 @@ class Job:
     """What a plan is made for."""
 
     settings: Settings
-    source: RowSource  # all rows, standardised
+    source: RowSource  # standardised rows to learn from: all, or the first of subsets that grow
     rows: TrialRows
     rank: int
     rng: np.random.Generator
+    n_rows: int  # of all
 
     def choose_length_scales(self, model: LowRankModel) -> None:
         """Look for length-scales at which the model explains something, unless the user gave them."""
@@ -133,18 +137,39 @@ class StagedTrainer(Trainer):
         """A plan whose model is trained on these rows, or as it starts."""
         rng = self.settings.new_generator()
         rows = self._split_trial_rows(source, rng)
-        plan = self.recipe.plan(Job(self.settings, source, rows, rank, rng))
+        growth = self._growth(source, rng) if learn else None
+        first = source if growth is None else growth.rows
+        plan = self.recipe.plan(Job(self.settings, first, rows, rank, rng, source.n_rows))
         if not learn:
             return plan, OptimisationResult.none(), ()
         with open_log(self.settings.checkpoint, rank) as log:
             plan, tried = self.try_starts(plan, source, rows, log)
-            outcome = self.train(plan, source, None if tried is None else tried.outcome, log)
+            outcome = self.train(plan, source, None if tried is None else tried.outcome, log, growth)
         return plan, outcome, () if tried is None else tried.trials
 
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
-        """About half of the iterations see a subsample."""
-        rows = 0.5 * (n_rows + min(n_rows, 2 * _TRIAL_ROWS))
-        return _SECONDS + _SECONDS_PER_PRODUCT * self.settings.max_iter * rows * rank**2
+        return _SECONDS + _SECONDS_PER_PRODUCT * self.rows_seen(n_rows) * rank**2
+
+    def grows(self, n_rows: int) -> bool:
+        """Are there so many rows that hyper-parameters are learned from subsets that grow?"""
+        return self.settings.growing and n_rows > MOST_ROWS
+
+    def rows_seen(self, n_rows: int) -> float:
+        """Rows that the evaluations of a fit see in all, about: half of the iterations see a subsample; of many rows
+        the others see one too, and a few see all.
+        """
+        grows = self.grows(n_rows)
+        rows = 0.5 * ((FIRST_ROWS if grows else n_rows) + min(n_rows, 2 * _TRIAL_ROWS))
+        return self.settings.max_iter * rows + (growth_rows(n_rows) if grows else 0.0)
+
+    def measure(self, source: RowSource, rank: int) -> Speed:
+        """Seconds per row, measured on these few rows at the start of a fit: the best of three runs."""
+        rng, settings = self.settings.new_generator(), self.settings
+        plan = self.recipe.plan(Job(settings, source, self._split_trial_rows(source, rng), rank, rng, source.n_rows))
+        target = LowRankObjective(plan.model, source, settings.engine, settings.objective)
+        start = target.start()
+        fold = shortest(lambda: fold_feature_statistics(plan.model, source, settings.engine))
+        return Speed(fold / source.n_rows, shortest(lambda: target.evaluate(start)) / source.n_rows)
 
     def process_so_far(self) -> LowRankProcess | None:
         return None if self._unfinished is None else self._unfinished()
@@ -183,16 +208,19 @@ class StagedTrainer(Trainer):
 
     def held_out_losses(self, plan: Plan, rows: TrialRows) -> NDArray[np.float64]:
         """Negative log predictive density of each held-out target given the subsample."""
-        outputs = rows.held_out.outputs()
-        if rows.held_out.y.ndim == 1:
-            processes: Sequence[LowRankProcess] = [self.condition(plan, rows.learn)]
+        return self._losses(plan, rows.learn, rows.held_out)
+
+    def _losses(self, plan: Plan, given: RowSource, held_out: Chunk) -> NDArray[np.float64]:
+        outputs = held_out.outputs()
+        if held_out.y.ndim == 1:
+            processes: Sequence[LowRankProcess] = [self.condition(plan, given)]
         else:
-            processes = condition_outputs(plan, rows.learn, self.settings, [None] * len(outputs))
+            processes = condition_outputs(plan, given, self.settings, [None] * len(outputs))
         losses = []
-        for process, held_out in zip(processes, outputs, strict=True):
-            mean, variance = process.moments(held_out.X)
-            total = variance + held_out.noise(process.noise_variance)
-            losses.append(-gaussian_log_density(held_out.y.numpy(), mean.numpy(), total.numpy()))
+        for process, each in zip(processes, outputs, strict=True):
+            mean, variance = process.moments(each.X)
+            total = variance + each.noise(process.noise_variance)
+            losses.append(-gaussian_log_density(each.y.numpy(), mean.numpy(), total.numpy()))
         return np.concatenate(losses)
 
     def train(
@@ -201,13 +229,18 @@ class StagedTrainer(Trainer):
         source: RowSource,
         after: OptimisationResult | None = None,
         log: EvaluationLog | None = None,
+        growth: Growth | None = None,
     ) -> OptimisationResult:
-        """Run the stages of a plan, after those of a trial where there was one."""
+        """Run the stages of a plan, after those of a trial where there was one, and before subsets that grow."""
         if after is not None and (after.stopped or not plan.stages):
             outcome = after
         else:
             self._unfinished = partial(self.condition, plan, source)
             outcome = run_plan(plan, self.settings, after, log)
+        if growth is not None and not outcome.stopped:
+            settings = self.settings
+            search = Search(settings.engine, settings.objective, settings.observers, log, settings.max_iter)
+            outcome = growth.run(plan.model, partial(self._losses, plan), search, outcome)
         self._unfinished = None
         if not outcome.converged and not outcome.stopped:
             warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
@@ -216,6 +249,12 @@ class StagedTrainer(Trainer):
     def condition(self, plan: Plan, source: RowSource, learn: bool = True) -> LowRankProcess:
         """The process at the present parameters of a plan's model, given all rows."""
         return condition(plan, source, self.settings, learn)
+
+    def _growth(self, source: RowSource, rng: np.random.Generator) -> Growth | None:
+        """Subsets that grow, where there are so many rows that these are worth it."""
+        if not self.grows(source.n_rows):
+            return None
+        return Growth(source, DTYPES[self.settings.dtype], rng)
 
     def _split_trial_rows(self, source: RowSource, rng: np.random.Generator) -> TrialRows:
         """At most 4,000 rows (8,000 of many) to learn from and half as many to compare on; four fifths and one fifth
