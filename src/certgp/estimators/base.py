@@ -145,7 +145,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         """
         process = None if self._fitting is None else self._fitting.trainer.process_so_far()
         if process is None or self._fitting is None:
-            raise InvalidInputError("so_far() is for callbacks, while a fit runs; afterwards use the model itself")
+            raise InvalidInputError("so_far() is for callbacks of one output, while a fit runs; then use the model")
         outcome = replace(OptimisationResult.none(), converged=False, reason="the fit was still running")
         model, fitting = copy(self), self._fitting
         model._fitting = None
