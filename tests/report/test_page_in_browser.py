@@ -93,14 +93,14 @@ def test_no_sideways_scrolling(tab, width):
     assert max(right for _, right in sizes) <= width + 1
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_text_can_be_read(tab, dark):
-    tab.look(1100, 900, dark=dark)
+@pytest.mark.parametrize(("dark", "media"), [(False, "screen"), (True, "screen"), (True, "print")])
+def test_text_can_be_read(tab, dark, media):
+    tab.look(1100, 900, dark=dark, media=media)
     ratio, text, count = tab.evaluate(CONTRAST)
     assert count > 300
     assert ratio >= 4.5, f"{ratio:.2f} for {text!r}"
     background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (max(int(part) for part in background[4:-1].split(",")) < 60) == dark
+    assert (max(int(part) for part in background[4:-1].split(",")) < 60) == (dark and media == "screen")
 
 
 def test_it_is_readable_without_scripts_and_on_paper(tab, page):
