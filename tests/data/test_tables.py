@@ -382,8 +382,9 @@ def test_chunks_have_the_length_asked_for_across_files(tmp_path, ending, rows):
     write_as(tmp_path / f"a{ending}")
     write_as(tmp_path / f"b{ending}")
     files = open_table([tmp_path / f"*{ending}"])
-    chunks = list(files.chunks(files.names, rows))
+    numbers, chunks = zip(*files.chunks(files.names, rows), strict=True)
     assert [len(chunk) for chunk in chunks[:-1]] == [rows] * (len(chunks) - 1)
+    np.testing.assert_array_equal(np.concatenate(numbers), np.arange(2 * len(VALUES)))
     np.testing.assert_array_equal(np.concatenate(chunks), np.vstack([VALUES, VALUES]))
 
 
