@@ -9,7 +9,7 @@ import numpy as np
 
 from certgp_paper.datasets.splits import standardised_split
 
-BIKE, CLEAN_BIKE = "bike", "bike, clean"
+BIKE, CLEAN_BIKE = "bike", "bike-clean"
 LEAKING = (15, 16)  # columns of bike: casual and registered, whose sum is what the target is the logarithm of
 DATA = (
     "yacht",

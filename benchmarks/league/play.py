@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import platform
-import resource
 import signal
 import subprocess
 from functools import cache
@@ -41,16 +40,15 @@ def play(contestant: Contestant, rows: Rows, split: int, folder: Path, environme
     rows.save(given)
     seconds = allowed_seconds(contestant, len(rows.y))
     words = [f"--rows={given}", f"--out={out}", f"--seed={split}", f"--seconds={seconds}"]
-    command = [contestant.python(environments), "-m", contestant.module, *words, f"--variant={contestant.variant}"]
+    words += [f"--variant={contestant.variant}", f"--cpu-limit={CPU_LIMIT + OVERHEAD}"]
     described = rows.describe()
     try:
         done = subprocess.run(
-            command,
+            [contestant.python(environments), "-m", contestant.module, *words],
             env=contestant.variables(threads=1),
             capture_output=True,
             text=True,
             timeout=PATIENCE * (CPU_LIMIT + OVERHEAD),
-            preexec_fn=_limit_cpu,
         )
     except subprocess.TimeoutExpired:
         return described | {"status": NOT_FINISHED, "limit": CPU_LIMIT}
@@ -68,10 +66,6 @@ def _scored(rows: Rows, out: Path) -> dict[str, object]:
         return {"status": FAILED, "reason": "its scores are not numbers"}
     said = json.loads(out.with_suffix(".json").read_text())
     return {"status": FINISHED, **scores, **said["cost"], "about": said["about"]}
-
-
-def _limit_cpu() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT + OVERHEAD, CPU_LIMIT + OVERHEAD + 5))
 
 
 def _reason(done: subprocess.CompletedProcess[str]) -> str:

@@ -60,7 +60,10 @@ def serve(run: Run, cpu_seconds: Callable[[], float] = own_cpu_seconds) -> None:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--variant", default="")
+    parser.add_argument("--cpu-limit", type=int, help="seconds after which the system ends this process")
     options = parser.parse_args()
+    if options.cpu_limit is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (options.cpu_limit, options.cpu_limit + 5))
     with np.load(options.rows) as rows:
         job = Job(rows["X"], rows["y"], rows["X_test"], options.seed, options.seconds, options.variant)
         y_test = rows["y_test"]
