@@ -22,6 +22,7 @@ NAMES = {"nlpd": "NLPD", "crps": "CRPS", "rmse": "RMSE", "coverage95": "Coverage
 NAMES |= {"width95": "Mean width of 95 % intervals", "cpu_seconds": "CPU seconds of fit and prediction"}
 NAMES |= {"peak_megabytes": "Peak memory, MB"}
 FEW_TARGETS = 1_000
+GOOD_COVERAGE, ENOUGH_ROWS = (0.92, 0.98), 500
 
 
 def write_page(table: Table, folder: Path) -> None:
@@ -118,12 +119,25 @@ class Page:
         every = losses(self.table, ours, peers)
         parts.append(f"A peer is ahead of every model of certgp that was played there, in {len(every)} places:")
         parts.append(markdown_table(heads, [loss.cells() for loss in every]) if every else "(none)")
+        parts.append(self.poor_coverage(ours))
         if CHAMPION not in self.contestants:
             return "\n\n".join([*parts, f"`{CHAMPION}` has not been played yet."])
         behind = losses(self.table, [CHAMPION], peers)
         parts.append(f"`{CHAMPION}`, the default, is behind a peer in {len(behind)} places:")
         parts.append(markdown_table(heads, [loss.cells() for loss in behind]) if behind else "(none)")
         return "\n\n".join(parts)
+
+    def poor_coverage(self, ours: Sequence[str]) -> str:
+        """Our 95 % intervals that hold too few or too many test rows, where there are enough to tell."""
+        low, high = GOOD_COVERAGE
+        found = []
+        for data in self.table.data:
+            for name in ours if self.table.about(data)["test_rows"] >= ENOUGH_ROWS else ():
+                value = self.table.value(data, name, "coverage95")
+                if value is not None and not low <= value <= high:
+                    found.append(f"{name} on {data} {value:.3f}")
+        limits = f"{low} to {high} on sets with at least {ENOUGH_ROWS} test rows"
+        return f"95 % intervals of certgp that cover less or more than {limits}: {'; '.join(found) or 'none'}."
 
     def tables(self) -> str:
         parts = ["## Tables", TABLES]

@@ -29,7 +29,7 @@ def _draw_ranks(panel: Axes, ranking: Ranking, ours: Collection[str]) -> None:
     names, values = list(average), np.array(list(average.values()))
     places = np.arange(len(names))
     colours = [BLUE if name in ours else VERMILION for name in names]
-    panel.hlines(places, 1.0, values, color=colours, lw=0.6, alpha=0.5)
+    panel.hlines(places, 0.7, values, color=colours, lw=0.6, alpha=0.5)
     panel.scatter(values, places, color=colours, s=22, zorder=3)
     panel.set_yticks(places, names)
     for label, colour in zip(panel.get_yticklabels(), colours, strict=True):
@@ -39,7 +39,7 @@ def _draw_ranks(panel: Axes, ranking: Ranking, ours: Collection[str]) -> None:
         x = len(names) + 0.6 + 0.35 * number
         panel.plot([x, x], [names.index(group[0]) - 0.2, names.index(group[-1]) + 0.2], color=BLACK, lw=2.2)
     panel.set_ylim(len(names) - 0.4, -0.8)
-    panel.set_xlim(1.0, len(names) + 1.0 + 0.35 * max(len(groups), 1))
+    panel.set_xlim(0.7, len(names) + 1.0 + 0.35 * max(len(groups), 1))
     panel.set_xticks(range(1, len(names) + 1, 2 if len(names) > 10 else 1))
     note = f"average rank; bars right join what is at most {ranking.critical_difference:.1f} apart"
     tidy(panel, f"{ranking.measure.upper()}, {len(ranking.data)} data sets", xlabel=note)
@@ -92,6 +92,7 @@ def _name_points(
             fontsize=SMALL - 1,
             color=BLUE if name in ours else VERMILION,
             va="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8},
             arrowprops={"arrowstyle": "-", "lw": 0.4, "color": GREY} if abs(y - value) > 0.5 * step else None,
         )
 

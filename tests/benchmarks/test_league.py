@@ -393,6 +393,17 @@ def test_the_page_says_what_the_cells_say(table, tmp_path):
     assert "| **LocalGP** | 4.500 (2) | -0.500 |" in text
     assert "Not ranked yet: XGBoost" in text
     assert "`AutoGP medium` has not been played yet." in text
+    assert "at least 500 test rows: none." in text
+
+
+def test_the_page_names_intervals_of_ours_that_cover_too_little(tmp_path):
+    many = {("yacht", name, 0): cell(0.0, test_rows=900) for name in ("LocalGP", "ridge")}
+    write_page(Table(many), tmp_path)
+    assert "at least 500 test rows: LocalGP on yacht 0.900." in (tmp_path / "league.md").read_text()
+
+
+def test_the_page_has_its_pictures(table, tmp_path):
+    write_page(table, tmp_path)
     for name in ("league-ranks.png", "league-cost.png"):
         assert (tmp_path / "figures" / name).read_bytes().startswith(b"\x89PNG")
 
