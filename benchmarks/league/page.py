@@ -56,7 +56,7 @@ class Page:
 
     def text(self) -> str:
         parts = [INTRODUCTION, self.progress(), self.standing(), self.losses(), self.tables(), self.traps()]
-        return "\n\n".join([*parts, self.without_result(), SETTINGS]) + "\n"
+        return "\n\n".join([*parts, self.without_result(), SETTINGS, self.candidates()]) + "\n"
 
     def progress(self) -> str:
         cells, whole = len(self.table.cells), self.planned()
@@ -126,6 +126,15 @@ class Page:
         parts.append(f"`{CHAMPION}`, the default, is behind a peer in {len(behind)} places:")
         parts.append(markdown_table(heads, [loss.cells() for loss in behind]) if behind else "(none)")
         return "\n\n".join(parts)
+
+    def candidates(self) -> str:
+        """How many settings each search judged, fewest and most over its cells."""
+        found: dict[str, list[int]] = {}
+        for (_, name, _), cell in self.table.cells.items():
+            if "candidates" in cell.get("about", {}):
+                found.setdefault(name, []).append(cell["about"]["candidates"])
+        words = [f"{name} {min(numbers)} to {max(numbers)}" for name, numbers in found.items()]
+        return f"Candidates that a search judged in its seconds: {', '.join(words) or 'none yet'}."
 
     def poor_coverage(self, ours: Sequence[str]) -> str:
         """Our 95 % intervals that hold too few or too many test rows, where there are enough to tell."""

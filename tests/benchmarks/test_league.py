@@ -317,7 +317,7 @@ def table() -> Table:
     return Table(
         {
             ("yacht", "ridge", 0): cell(1.0, 0.1),
-            ("yacht", "LightGBM", 0): cell(0.05, 20.0),
+            ("yacht", "LightGBM", 0): cell(0.05, 20.0, about={"candidates": 9}),
             ("yacht", "LocalGP", 0): cell(0.0, 5.0),
             ("yacht", "LocalGP", 1): cell(9.0, 5.0),
             ("yacht", "XGBoost", 0): cell(0.5),
@@ -394,6 +394,7 @@ def test_the_page_says_what_the_cells_say(table, tmp_path):
     assert "Not ranked yet: XGBoost" in text
     assert "`AutoGP medium` has not been played yet." in text
     assert "at least 500 test rows: none." in text
+    assert "judged in its seconds: LightGBM 9 to 9." in text
 
 
 def test_the_page_names_intervals_of_ours_that_cover_too_little(tmp_path):
