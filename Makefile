@@ -7,14 +7,15 @@ READY := $(VENV)/.ready
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 WORKERS ?= 2
 
-.PHONY: demo test check format lint types layers bench soundness mutation peers reproduction docs clean help
+.PHONY: demo test check format lint types layers bench soundness mutation peers league reproduction docs clean help
 
 help:
 	@echo "make demo    fit, score and plot the two demo problems (results in certgp-demo/)"
 	@echo "make test    all tests"
 	@echo "make check   what CI runs: format, lint, types, import layers, tests, docs' code blocks"
 	@echo "make bench   accuracy on the benchmark data sets (needs CERTGP_DATA)"
-	@echo "make peers   environments of the peers for benchmarks/peers.py, under .peers/ (about 3 GB)"
+	@echo "make peers   environments of the peers for benchmarks/peers.py, under .peers/ (about 6 GB)"
+	@echo "make league  plays what the league lacks (hours; needs CERTGP_DATA), then docs/league.md and its pictures"
 	@echo "make soundness  every bound against the dense exact GP on 20,000 random problems"
 	@echo "make mutation   weakened bounds, one per theorem, which the checks must notice"
 	@echo "make reproduction  docs/reproduction.md and its figures from paper/results/"
@@ -50,12 +51,16 @@ bench: $(READY)
 	$(BIN)/python benchmarks/accuracy.py --json
 
 # The peers need other versions of NumPy than certgp, and each other's: one environment each.
-peers: $(READY) .peers/gpflow/.ready .peers/gpytorch/.ready .peers/gpboost/.ready
+peers: $(READY) .peers/gpflow/.ready .peers/gpytorch/.ready .peers/gpboost/.ready .peers/trees/.ready
 
 .peers/%/.ready: benchmarks/peers/requirements-%.txt
 	test -x .peers/$*/bin/python || $(PYTHON) -m venv .peers/$*
 	.peers/$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
+
+league: peers
+	$(BIN)/python benchmarks/league.py run
+	$(BIN)/python benchmarks/league.py page
 
 soundness: $(READY)
 	$(TEST_ENV) PYTHONPATH=tests $(BIN)/python tests/theorems/soundness.py --problems 20000

@@ -51,14 +51,14 @@ def _whole_lines(path: Path) -> list[Cell]:
 
 def time_fit(fit: Callable[[], object]) -> dict[str, float]:
     """Seconds of a fit by the clock, and on all cores: those of processes that it started count too."""
-    started, cpu = time.perf_counter(), _cpu_seconds()
+    started, cpu = time.perf_counter(), cpu_seconds()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertgpWarning)
         fit()
-    return {"seconds": time.perf_counter() - started, "cpu_seconds": _cpu_seconds() - cpu}
+    return {"seconds": time.perf_counter() - started, "cpu_seconds": cpu_seconds() - cpu}
 
 
-def _cpu_seconds() -> float:
+def cpu_seconds() -> float:
     """Of this process and its children; workers stay alive behind a fit, so nobody has to wait for them."""
     own = psutil.Process()
     times = [process.cpu_times() for process in (own, *own.children())]

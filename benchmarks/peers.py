@@ -37,7 +37,6 @@ from peers.picture import plot_runs
 from peers.protocol import Point
 
 HERE = Path(__file__).resolve().parent
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class RunFailedError(RuntimeError):
@@ -89,7 +88,7 @@ def fit(
     words = [f"--{name}={value}" for name, value in settings.items() if value is not None]
     done = subprocess.run(
         [contestant.python(options.environments), "-m", contestant.module, *words],
-        env=environment(contestant, options.threads),
+        env=contestant.variables(options.threads),
         capture_output=True,
         text=True,
     )
@@ -97,14 +96,6 @@ def fit(
         raise RunFailedError("\n".join(done.stderr.splitlines()[-8:]))
     result = json.loads(out.read_text())
     return tuple(Point(**point) for point in result["trace"]), result["about"]
-
-
-def environment(contestant: Contestant, threads: int) -> dict[str, str]:
-    """The variables of a runner: this folder on its path, and this process's path where it shares the interpreter."""
-    inherited = os.environ.get("PYTHONPATH", "") if contestant.environment is None else ""
-    path = os.pathsep.join(filter(None, [str(HERE), inherited]))
-    limits = dict.fromkeys(THREAD_VARIABLES, str(threads))
-    return os.environ | limits | {"PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 def table(summary: dict[str, list[dict[str, object]]]) -> Iterator[str]:

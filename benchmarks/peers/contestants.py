@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
+
+BENCHMARKS = Path(__file__).resolve().parents[1]
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -18,14 +22,22 @@ class Contestant:
     unit: str
     environment: str | None = None  # under .peers/; None: the one this command runs in
     variant: str = ""
+    most_rows: int | None = None  # training rows that it can take in sensible time and memory
 
     @property
     def is_peer(self) -> bool:
-        return self.module != "peers.certgp_model"
+        return not self.module.endswith(".certgp_model")
 
     def python(self, environments: Path) -> Path:
         """The interpreter of its environment."""
         return Path(sys.executable) if self.environment is None else environments / self.environment / "bin" / "python"
+
+    def variables(self, threads: int) -> dict[str, str]:
+        """Of its process: benchmarks/ on its path, and this process's path where it shares the interpreter."""
+        inherited = os.environ.get("PYTHONPATH", "") if self.environment is None else ""
+        path = os.pathsep.join(filter(None, [str(BENCHMARKS), inherited]))
+        limits = dict.fromkeys(THREAD_VARIABLES, str(threads))
+        return os.environ | limits | {"PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 PEERS = {

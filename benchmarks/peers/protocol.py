@@ -72,11 +72,16 @@ class TimeIsUp(Exception):
 
 
 class Recorder:
-    """A clock that counts training only, and the points recorded while it stands still."""
+    """A clock that counts training only, and the points recorded while it stands still.
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
+    With ``end_only`` nothing is recorded before a fit has ended, and the limit is on CPU seconds. ``last`` are the
+    predictive moments of the last point.
+    """
+
+    def __init__(self, job: Job, end_only: bool = False) -> None:
+        self.job, self.end_only = job, end_only
         self.trace: list[Point] = []
+        self.last: tuple[Array, Array] | None = None  # mean and variance
         self._counted = np.zeros(2)  # wall, cpu
         self._since: Array | None = None
         self._next = 0.0
@@ -94,11 +99,11 @@ class Recorder:
     @property
     def due(self) -> bool:
         """Whether enough training has passed for another point."""
-        return bool(self.elapsed()[0] >= self._next)
+        return not self.end_only and bool(self.elapsed()[0] >= self._next)
 
     @property
     def time_is_up(self) -> bool:
-        return bool(self.elapsed()[0] >= self.job.time_limit)
+        return bool(self.elapsed()[int(self.end_only)] >= self.job.time_limit)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -110,8 +115,8 @@ class Recorder:
 
     def add(self, mean: Array, variance: Array, objective: float | None, charge: Array | None = None) -> None:
         """Score predictions of new y; ``charge`` are seconds of the evaluation that count as training after all."""
-        error = self.job.y_test - np.asarray(mean, dtype=np.float64)
-        variance = np.asarray(variance, dtype=np.float64)
+        mean, variance = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
+        error, self.last = self.job.y_test - mean, (mean, variance)
         wall, cpu = self.elapsed() + (0.0 if charge is None else charge)
         if self.trace:  # a charge that was larger for the point before must not make this one earlier
             wall, cpu = max(wall, self.trace[-1].seconds), max(cpu, self.trace[-1].cpu_seconds)

@@ -1,0 +1,133 @@
+"""The league: certgp and its peers on every data set, scored alike, in one resumable command.
+
+    make peers                                                    # the peers' environments under .peers/, once
+    python benchmarks/league.py run                               # all cells that are missing, split 0 first
+    python benchmarks/league.py run --splits 0 --data yacht --contestants LightGBM LocalGP
+    python benchmarks/league.py status
+    python benchmarks/league.py page                              # docs/league.md and its pictures
+
+A cell is a contestant on a split of a data set: a process of its own on one thread, whose fit sees no test targets.
+Finished cells are lines of benchmarks/results/league.jsonl; a run that was stopped goes on after them. ``--renew``
+plays again what other code made than today's, ``--retry`` what failed or did not finish. Data: ``CERTGP_DATA``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+from certgp.errors import DataFileError
+from certgp_paper.experiments.cells import Finished
+from certgp_paper.experiments.store import CellStore
+from league.contestants import CONTESTANTS, FIRST
+from league.data import DATA, SPLITS, Rows, load_rows
+from league.page import write_page
+from league.play import FAMILY, FINISHED, cell_of, made_by, play
+from league.table import read_table
+from peers.contestants import Contestant, missing_environments
+
+HERE = Path(__file__).resolve().parent
+
+
+def main() -> None:
+    options = parse_options()
+    {"run": run, "status": status, "page": page}[options.command](options)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Play what is missing."""
+    store = CellStore(options.results)
+    refuse_what_is_missing(options)
+    held: tuple[tuple[str, int], Rows] | None = None  # the rows of the last cell: the next one mostly has the same
+    with tempfile.TemporaryDirectory() as folder:
+        for data, contestant, split in wanted(options):
+            kept = store.load(cell_of(data, contestant.name, split))
+            if kept is not None and not is_to_be_played_again(kept, contestant, options):
+                continue
+            if held is None or held[0] != (data, split):
+                held = (data, split), load_rows(data, split)
+            if contestant.most_rows is not None and len(held[1].y) > contestant.most_rows:
+                continue  # the page says so
+            started, code = time.perf_counter(), made_by(contestant)
+            result = play(contestant, held[1], split, Path(folder), options.environments)
+            cell = cell_of(data, contestant.name, split)
+            store.save(Finished(cell, result, time.perf_counter() - started, code))
+            print(line_of(cell.settings, result), flush=True)
+    store.compact(FAMILY)
+
+
+def wanted(options: argparse.Namespace) -> Iterator[tuple[str, Contestant, int]]:
+    """The first split before the second; on each the contestants that say most on all data sets, then the others."""
+    tiers = [[name for name in options.contestants if (name in FIRST) is first] for first in (True, False)]
+    for split, tier in product(options.splits, tiers):
+        for data, name in product(options.data, tier):
+            yield data, CONTESTANTS[name], split
+
+
+def is_to_be_played_again(kept: Finished, contestant: Contestant, options: argparse.Namespace) -> bool:
+    if options.retry and kept.result["status"] != FINISHED:
+        return True
+    return options.renew and kept.made_by.get("version") != made_by(contestant)["version"]
+
+
+def line_of(settings, result: dict[str, object]) -> str:
+    words = f"{settings['data']:14s} {settings['contestant']:22s} split {settings['split']}"
+    if result["status"] != FINISHED:
+        return f"{words}  {result['status']}: {result.get('reason', result.get('limit'))}"
+    scores = "  ".join(f"{name} {result[name]:.4f}" for name in ("nlpd", "crps", "rmse", "coverage95"))
+    return f"{words}  {scores}  {result['cpu_seconds']:.1f} CPU s  {result['peak_megabytes']:.0f} MB"
+
+
+def status(options: argparse.Namespace) -> None:
+    """How many splits of each data set each contestant has."""
+    table = read_table(options.results)
+    print(f"{'':22s}" + "".join(f"{data[:11]:>12s}" for data in DATA))
+    for name in CONTESTANTS:
+        print(f"{name:22s}" + "".join(f"{len(table.splits(data, name)):12d}" for data in DATA))
+
+
+def page(options: argparse.Namespace) -> None:
+    """Write the page and its pictures."""
+    write_page(read_table(options.results), options.out)
+
+
+def refuse_what_is_missing(options: argparse.Namespace) -> None:
+    """End before hours of work, not after them."""
+    missing = missing_environments([CONTESTANTS[name] for name in options.contestants], options.environments)
+    if missing:
+        sys.exit(f"no environment for {', '.join(missing)} in {options.environments}; run `make peers`")
+    try:
+        for data in options.data:
+            load_rows(data, 0)
+    except DataFileError as error:
+        sys.exit(str(error))
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["run", "status", "page"])
+    parser.add_argument("--data", nargs="+", default=list(DATA), choices=DATA, metavar="NAME", help=", ".join(DATA))
+    parser.add_argument(
+        "--contestants",
+        nargs="+",
+        default=list(CONTESTANTS),
+        choices=CONTESTANTS,
+        metavar="NAME",
+        help=", ".join(CONTESTANTS),
+    )
+    parser.add_argument("--splits", nargs="+", type=int, default=list(range(SPLITS)), metavar="NUMBER")
+    parser.add_argument("--results", type=Path, default=HERE / "results", help="the folder of league.jsonl")
+    parser.add_argument("--environments", type=Path, default=HERE.parent / ".peers", help="where `make peers` put them")
+    parser.add_argument("--out", type=Path, default=HERE.parent / "docs", help="the folder of league.md")
+    parser.add_argument("--renew", action="store_true", help="play again what other code made than today's")
+    parser.add_argument("--retry", action="store_true", help="play again what failed or did not finish")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

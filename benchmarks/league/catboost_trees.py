@@ -1,0 +1,61 @@
+"""CatBoost: squared error with constant noise, or RMSEWithUncertainty, a Gaussian with a variance of its own."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import catboost
+import numpy as np
+
+from league.protocol import Job, serve
+from league.search import PATIENCE, Deadline, Rows, Settings, Trained, log_uniform
+from league.tree_runs import gaussian_loss, run_gaussian, run_point, squared_error
+
+
+class Watch:
+    """Ends training at the deadline."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self.deadline = deadline
+
+    def after_iteration(self, info) -> bool:
+        return not self.deadline.is_over
+
+
+class Boosting:
+    """Oblivious trees."""
+
+    defaults: ClassVar[Settings] = {"learning_rate": 0.1, "depth": 6}
+
+    def __init__(self, seed: int, loss: str) -> None:
+        self.fixed = {"loss_function": loss, "thread_count": 1, "random_seed": seed}
+        self.fixed |= {"allow_writing_files": False, "logging_level": "Silent"}
+        self.loss = squared_error if loss == "RMSE" else gaussian_loss
+
+    def draw(self, rng: np.random.Generator) -> Settings:
+        return {
+            "learning_rate": log_uniform(rng, 0.03, 0.3),
+            "depth": int(rng.integers(4, 10)),
+            "l2_leaf_reg": log_uniform(rng, 0.5, 10.0),
+            "random_strength": log_uniform(rng, 0.1, 10.0),
+            "bagging_temperature": float(rng.uniform(0.0, 1.0)),
+        }
+
+    def train(self, settings: Settings, rows: Rows, held: Rows | None, rounds: int, deadline: Deadline) -> Trained:
+        model = catboost.CatBoostRegressor(iterations=rounds, **self.fixed, **settings)
+        if held is None:
+            model.fit(rows.X, rows.y)
+        else:
+            model.set_params(od_type="Iter", od_wait=PATIENCE, use_best_model=True)
+            model.fit(rows.X, rows.y, eval_set=(held.X, held.y), callbacks=[Watch(deadline)])
+        return Trained(model.predict, int(model.tree_count_))
+
+
+def run(job: Job):
+    train = run_point if job.variant == "RMSE" else run_gaussian
+    found, about = train(Boosting(job.seed, job.variant), job)
+    return found, {"catboost": catboost.__version__, **about}
+
+
+if __name__ == "__main__":
+    serve(run)

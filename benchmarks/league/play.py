@@ -1,0 +1,102 @@
+"""One cell of the league: a contestant on a split of a data set, in a process of its own."""
+
+from __future__ import annotations
+
+import ast
+import json
+import platform
+import signal
+import subprocess
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+import certgp
+from certgp_paper.experiments.cells import Cell
+from certgp_paper.experiments.store import source_hash
+from certgp_paper.experiments.versions import code_version
+from league.contestants import allowed_seconds
+from league.data import Rows
+from league.scores import are_numbers, score_all_and_new
+from peers.contestants import BENCHMARKS, Contestant
+
+FAMILY = "league"
+CPU_LIMIT = 900  # seconds of a cell
+OVERHEAD = 90  # imports, practice, densities: not counted
+PATIENCE = 8  # by the clock a process may take so many times its limit, on a machine with others
+FINISHED, NOT_FINISHED, FAILED = "finished", "not finished", "failed"
+_KERNELS = ("certgp.kernels.gaussian", "certgp.kernels.matern")  # found by their names at run time
+
+
+def cell_of(data: str, contestant: str, split: int) -> Cell:
+    return Cell(FAMILY, {"data": data, "contestant": contestant, "split": split})
+
+
+def play(contestant: Contestant, rows: Rows, split: int, folder: Path, environments: Path) -> dict[str, object]:
+    """Scores and cost; or that it did not finish, or why it failed."""
+    given, out = folder / "rows.npz", folder / "found.npz"
+    rows.save(given)
+    seconds = allowed_seconds(contestant, len(rows.y))
+    words = [f"--rows={given}", f"--out={out}", f"--seed={split}", f"--seconds={seconds}"]
+    words += [f"--variant={contestant.variant}", f"--cpu-limit={CPU_LIMIT + OVERHEAD}"]
+    described = rows.describe()
+    try:
+        done = subprocess.run(
+            [contestant.python(environments), "-m", contestant.module, *words],
+            env=contestant.variables(threads=1),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE * (CPU_LIMIT + OVERHEAD),
+        )
+    except subprocess.TimeoutExpired:
+        return described | {"status": NOT_FINISHED, "limit": CPU_LIMIT}
+    if done.returncode == -signal.SIGXCPU:
+        return described | {"status": NOT_FINISHED, "limit": CPU_LIMIT}
+    if done.returncode != 0:
+        return described | {"status": FAILED, "reason": _reason(done)}
+    return described | _scored(rows, out) | {"allowed_seconds": seconds}
+
+
+def _scored(rows: Rows, out: Path) -> dict[str, object]:
+    with np.load(out) as found:
+        scores = score_all_and_new(rows.y_test, found["mean"], found["log_density"], found["quantiles"], rows.repeated)
+    if not are_numbers(scores):
+        return {"status": FAILED, "reason": "its scores are not numbers"}
+    said = json.loads(out.with_suffix(".json").read_text())
+    return {"status": FINISHED, **scores, **said["cost"], "about": said["about"]}
+
+
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else f"ended with code {done.returncode}"
+
+
+def made_by(contestant: Contestant) -> dict[str, object]:
+    """Which code makes a cell: for certgp the definitions behind the estimator, for peers the runner's own files."""
+    return {
+        "version": _version(contestant),
+        "certgp": certgp.__version__,
+        "source": source_hash(),
+        "python": platform.python_version(),
+    }
+
+
+@cache
+def _version(contestant: Contestant) -> str:
+    if not contestant.is_peer:
+        return code_version((f"certgp.estimators:{contestant.variant.split()[0]}", *_KERNELS))
+    digest = sha256(contestant.variant.encode())
+    for name in sorted({contestant.module, *_SHARED, *_named_module(contestant)}):
+        source = (BENCHMARKS / f"{name.replace('.', '/')}.py").read_bytes()
+        digest.update(ast.dump(ast.parse(source)).encode())  # comments and layout do not count
+    return digest.hexdigest()[:12]
+
+
+_SHARED = ("league.distributions", "league.search", "league.tree_runs")
+
+
+def _named_module(contestant: Contestant) -> list[str]:
+    word = contestant.variant.split()[0] if contestant.variant else ""
+    return [word] if word.startswith("peers.") else []

@@ -1,0 +1,93 @@
+"""Ranks of contestants over data sets, and how far apart average ranks must be to mean something."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import f, rankdata, studentized_range
+
+from league.table import Table
+
+Array = NDArray[np.float64]
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """By one measure: rank 1 is best, equal values share their ranks, no value is last."""
+
+    measure: str
+    contestants: tuple[str, ...]
+    data: tuple[str, ...]
+    ranks: Array  # (data, contestants)
+
+    @property
+    def average(self) -> dict[str, float]:
+        """Best first."""
+        means = dict(zip(self.contestants, self.ranks.mean(0).tolist(), strict=True))
+        return dict(sorted(means.items(), key=lambda each: each[1]))
+
+    @property
+    def p_value(self) -> float:
+        """Friedman's test in the form of Iman and Davenport (1980) that all contestants are alike."""
+        n, k = self.ranks.shape
+        mean_ranks = self.ranks.mean(0)
+        chi2 = 12.0 * n / (k * (k + 1)) * (float(np.sum(mean_ranks**2)) - k * (k + 1) ** 2 / 4.0)
+        left = n * (k - 1) - chi2
+        return 0.0 if left <= 0.0 else float(f.sf((n - 1) * chi2 / left, k - 1, (k - 1) * (n - 1)))
+
+    @property
+    def critical_difference(self) -> float:
+        """Nemenyi: average ranks further apart than q sqrt(k (k + 1) / (6 N)) differ at the 5 % level."""
+        n, k = self.ranks.shape
+        q = float(studentized_range.ppf(1.0 - LEVEL, k, math.inf)) / math.sqrt(2.0)
+        return q * math.sqrt(k * (k + 1) / (6.0 * n))
+
+
+def groups_alike(average: dict[str, float], difference: float) -> list[tuple[str, ...]]:
+    """Largest groups, best first, within which no two average ranks are further apart than ``difference``."""
+    names, values = list(average), list(average.values())
+    groups: list[tuple[str, ...]] = []
+    end = 0
+    for start in range(len(names)):
+        last = max(i for i in range(start, len(names)) if values[i] - values[start] <= difference)
+        if last > start and last >= end + (len(groups) > 0):
+            groups.append(tuple(names[start : last + 1]))
+            end = last
+    return groups
+
+
+def full_block(
+    table: Table, data: Sequence[str], contestants: Sequence[str], cannot: Callable[[str, str], bool]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Data sets and contestants such that each of these was played on each of those, or cannot be; as many pairs as
+    there are, and of equally many those with more data sets.
+    """
+    there = {(d, c): bool(table.splits(d, c)) or cannot(d, c) for d in data for c in contestants}
+    best: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    for size in range(len(data), 0, -1):
+        for chosen in combinations(data, size):
+            complete = tuple(c for c in contestants if all(there[d, c] for d in chosen))
+            if len(complete) > 1 and size * len(complete) > len(best[0]) * len(best[1]):
+                best = chosen, complete
+    return best
+
+
+def common_splits(table: Table, data: str, contestants: Sequence[str]) -> list[int]:
+    """Splits that all of these were played on; those that were never played there do not count."""
+    return table.common_splits(data, [c for c in contestants if table.splits(data, c)])
+
+
+def rank(table: Table, measure: str, data: Sequence[str], contestants: Sequence[str]) -> Ranking:
+    """By means over the splits that all have in common."""
+    rows = []
+    for name in data:
+        splits = common_splits(table, name, contestants)
+        values = [table.value(name, contestant, measure, splits) for contestant in contestants]
+        rows.append(rankdata([math.inf if value is None else value for value in values]))
+    return Ranking(measure, tuple(contestants), tuple(data), np.array(rows).reshape(len(data), len(contestants)))

@@ -1,0 +1,414 @@
+"""The league: distributions and scores against closed forms, the search, a cell from end to end, ranks and the page."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import f, friedmanchisquare, norm, t
+from sklearn.linear_model import Ridge
+
+import certgp
+from league import play as playing
+from league import ridge
+from league.certgp_model import Observations, build
+from league.contestants import CONTESTANTS, search_seconds
+from league.data import Rows, load_rows
+from league.distributions import (
+    LEAST_SCALE,
+    MIDPOINTS,
+    ConstantNoise,
+    FewQuantiles,
+    Normal,
+    constant_noise,
+    least_slope,
+)
+from league.losses import losses
+from league.page import write_page
+from league.pictures import best_for_cost
+from league.protocol import Job
+from league.ranking import Ranking, full_block, groups_alike, rank
+from league.scores import LOWER, UPPER, crps_of_quantiles, score, score_all_and_new
+from league.search import Deadline, Trained, folds, judge, refit, search
+from league.standing import mean_seconds, near_first
+from league.table import Table, read_table
+from league.tree_runs import QUANTILES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+# ---------------------------------------------------------------------------------------- distributions and scores
+
+
+def normal_rows(n: int = 400) -> tuple[Normal, np.ndarray]:
+    rng = np.random.default_rng(0)
+    found = Normal(rng.standard_normal(n), rng.uniform(0.5, 2.0, n))
+    return found, found.mean + found.sd * rng.standard_normal(n)
+
+
+def test_scores_of_a_gaussian_are_those_of_its_closed_forms():
+    found, y = normal_rows()
+    z = (y - found.mean) / found.sd
+    crps = found.sd * (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / np.sqrt(np.pi))
+    scores = score(y, found.mean, found.log_density(y), found.quantiles(MIDPOINTS))
+    assert scores["crps"] == pytest.approx(np.mean(crps), rel=2e-3)
+    assert scores["nlpd"] == pytest.approx(np.mean(0.5 * np.log(2 * np.pi * found.sd**2) + 0.5 * z**2))
+    assert scores["nlpd_se"] == pytest.approx(np.std(norm.logpdf(z) - np.log(found.sd), ddof=1) / 20.0)
+    assert scores["rmse"] == pytest.approx(np.sqrt(np.mean((y - found.mean) ** 2)))
+    assert scores["coverage95"] == np.mean(np.abs(z) <= norm.ppf(0.975))
+    assert scores["width95"] == pytest.approx(2 * norm.ppf(0.975) * np.mean(found.sd))
+    assert (MIDPOINTS[LOWER], MIDPOINTS[UPPER]) == pytest.approx((0.025, 0.975))
+
+
+def test_the_crps_of_a_sure_prediction_is_the_absolute_error():
+    y = np.array([0.5, -2.0])
+    assert crps_of_quantiles(y, np.zeros((2, len(MIDPOINTS)))) == pytest.approx([0.5, 2.0])
+
+
+def test_rows_whose_inputs_were_seen_are_scored_apart():
+    found, y = normal_rows(10)
+    arrays = (y, found.mean, found.log_density(y), found.quantiles(MIDPOINTS))
+    repeated = np.arange(10) < 4
+    both = score_all_and_new(*arrays, repeated)
+    assert both["new_nlpd"] == score(*(array[4:] for array in arrays))["nlpd"]
+    assert both["nlpd"] == score(*arrays)["nlpd"]
+    assert "new_nlpd" not in score_all_and_new(*arrays, np.zeros(10, bool))
+
+
+def test_a_few_quantiles_of_a_gaussian_give_its_density_and_its_other_quantiles():
+    found, y = normal_rows()
+    few = FewQuantiles(QUANTILES, found.quantiles(np.array(QUANTILES)), 1e-3)
+    assert few.log_density(y) == pytest.approx(found.log_density(y))
+    assert few.quantiles(MIDPOINTS) == pytest.approx(found.quantiles(MIDPOINTS))
+    assert few.mean == pytest.approx(found.mean)
+
+
+def test_a_density_from_quantiles_that_cross_or_coincide_has_integral_one():
+    values = np.array([[0.0, 0.3, 0.3, 1.0, 0.9, 2.0, 2.0]])
+    few = FewQuantiles(QUANTILES, values, 0.05)
+    grid = np.linspace(-6.0, 8.0, 200_001)  # fine enough for the jumps between pieces
+    density = np.exp(FewQuantiles(QUANTILES, np.repeat(values, len(grid), 0), 0.05).log_density(grid))
+    assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=1e-3)
+    levels = few.quantiles(MIDPOINTS)[0]
+    assert np.all(np.diff(levels) > 0)
+    below = np.array(
+        [np.trapezoid(density[grid <= level], grid[grid <= level]) for level in levels[[LOWER, 50, UPPER]]]
+    )
+    assert below == pytest.approx(MIDPOINTS[[LOWER, 50, UPPER]], abs=5e-3)
+
+
+def test_the_least_slope_is_the_one_under_which_held_out_rows_are_likeliest():
+    y = np.random.default_rng(0).standard_normal(500)
+    values = np.zeros((500, len(QUANTILES)))  # all quantiles coincide: the slope is then the standard deviation
+    assert least_slope(QUANTILES, values, y) == pytest.approx(np.std(y))
+
+
+@pytest.mark.parametrize(("degrees", "about"), [(3.0, (2.3, 4.2)), (200.0, (20.0, 201.0))])
+def test_constant_noise_finds_heavy_and_light_tails(degrees, about):
+    residuals = 0.3 * t.rvs(degrees, size=3_000, random_state=0)
+    scale, found = constant_noise(residuals)
+    assert about[0] < found < about[1]
+    assert scale == pytest.approx(0.3, rel=0.06)
+    assert constant_noise(np.zeros(10))[0] == pytest.approx(LEAST_SCALE)
+
+
+def test_constant_noise_has_the_quantiles_of_its_density():
+    found = ConstantNoise(np.array([1.0]), 0.5, 3.0)
+    lower, upper = found.quantiles(np.array([0.025, 0.975]))[0]
+    grid = np.linspace(lower, upper, 2_001)
+    density = np.exp(ConstantNoise(np.ones(len(grid)), 0.5, 3.0).log_density(grid))
+    assert np.trapezoid(density, grid) == pytest.approx(0.95, abs=1e-4)
+
+
+# ---------------------------------------------------------------------------------------- fits
+
+
+class Shrunken:
+    """Ridge regression as a learner: its rounds are ignored, its penalty is searched."""
+
+    defaults = {"penalty": 1e6}  # noqa: RUF012 (a protocol's plain attribute)
+
+    def __init__(self) -> None:
+        self.fits: list[tuple[int, int]] = []
+
+    def draw(self, rng):
+        return {"penalty": float(rng.uniform(0.0, 1.0))}
+
+    def loss(self, y, prediction):
+        return float(np.mean((y - prediction) ** 2))
+
+    def train(self, settings, rows, held, rounds, deadline):
+        if held is not None:
+            assert not {row.tobytes() for row in held.X} & {row.tobytes() for row in rows.X}
+        self.fits.append((len(rows.y), 0 if held is None else len(held.y)))
+        model = Ridge(settings["penalty"]).fit(rows.X, rows.y)
+        return Trained(model.predict, 7)
+
+
+def linear_job(n: int = 100) -> Job:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n, 3))
+    return Job(X, X @ [1.0, -2.0, 0.5] + 0.1 * rng.standard_normal(n), X[:9] + 0.1, 0, 1.0, "")
+
+
+def test_folds_hold_out_every_row_once_or_one_fifth_of_many():
+    parts = folds(23, 0)
+    assert sorted(np.concatenate([held for _, held in parts]).tolist()) == list(range(23))
+    assert all(sorted([*fit, *held]) == list(range(23)) for fit, held in parts)
+    ((fit, held),) = folds(5_001, 0)
+    assert (len(fit), len(held)) == (4_000, 1_001)
+
+
+def test_a_search_prefers_what_held_out_rows_prefer_and_refits_to_all_rows():
+    learner, job = Shrunken(), linear_job()
+    best, number = search(learner, job, 0.05)
+    assert number >= 2
+    assert best.settings["penalty"] < 1.0
+    assert best.loss == pytest.approx(0.01, rel=0.5)
+    assert len(best.held.y) == len(job.y)
+    assert refit(learner, best, job).predict(job.X_test) == pytest.approx(job.X_test @ [1.0, -2.0, 0.5], abs=0.1)
+    assert learner.fits[-1] == (100, 0)
+    assert judge(learner, best.settings, job, 1.0).loss == best.loss
+
+
+def test_a_search_without_seconds_judges_the_defaults_alone():
+    best, number = search(Shrunken(), linear_job(), 0.0)
+    assert (number, best.settings) == (1, Shrunken.defaults)
+    assert Deadline(0.0).is_over
+    assert not Deadline(None).is_over
+
+
+def test_ridge_is_ridge_with_errors_of_rows_left_out():
+    job = linear_job(40)
+    found, about = ridge.run(job)
+    model = Ridge(about["penalty"]).fit(job.X, job.y)
+    assert found.mean == pytest.approx(model.predict(job.X_test))
+    rows = range(40)
+    left_out = np.array(
+        [
+            job.y[i] - Ridge(about["penalty"]).fit(np.delete(job.X, i, 0), np.delete(job.y, i)).predict(job.X[[i]])[0]
+            for i in rows
+        ]
+    )
+    scale, degrees = constant_noise(left_out)
+    assert (found.scale, found.degrees) == (pytest.approx(scale, rel=1e-2), pytest.approx(degrees, rel=0.05))
+
+
+def test_our_models_are_scored_by_their_own_density():
+    job = linear_job()
+    gp = certgp.FourierGP(10, optimize=False, random_state=0).fit(job.X, job.y)
+    found, y = Observations(gp, job.X_test), np.linspace(-1.0, 1.0, 9)
+    assert -np.mean(found.log_density(y)) == pytest.approx(gp.nlpd(job.X_test, y))
+    lower, upper = gp.predict_interval(job.X_test, 0.95)
+    assert found.quantiles(np.array([0.025, 0.975])) == pytest.approx(np.column_stack([lower, upper]))
+    assert build("AutoGP effort=low", 3).get_params()["effort"] == "low"
+    assert build("DeepFourierGP members=3", 3).get_params()["members"] == 3
+
+
+# ---------------------------------------------------------------------------------------- cells
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("league")
+    X = rng.standard_normal((200, 17))
+    X[100:] = X[:100]  # most test inputs occur in training
+    np.savez(path / "bike.npz", X=X, y=X[:, 0] + 0.1 * rng.standard_normal(200))
+    return path
+
+
+@pytest.fixture
+def rows(folder, monkeypatch) -> Rows:
+    monkeypatch.setenv("CERTGP_DATA", str(folder))
+    return load_rows("bike", 0)
+
+
+def test_clean_bike_lacks_the_leaking_columns_and_repeated_inputs_are_found(rows):
+    clean = load_rows("bike-clean", 0)
+    assert np.array_equal(clean.X, rows.X[:, :15])
+    assert np.array_equal(clean.y_test, rows.y_test)
+    expected = [any(np.array_equal(row, other) for other in rows.X) for row in rows.X_test]
+    assert rows.repeated.tolist() == expected
+    assert 0.5 < rows.describe()["repeated_share"] < 1.0
+
+
+def command():
+    """The command itself, whose file has the same name as the package."""
+    spec = importlib.util.spec_from_file_location("league_command", ROOT / "benchmarks" / "league.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def options(results: Path, **changes) -> argparse.Namespace:
+    given = {"data": ["bike"], "contestants": ["ridge"], "splits": [0], "renew": False, "retry": False}
+    return argparse.Namespace(**given | {"results": results, "environments": results} | changes)
+
+
+def test_a_run_goes_on_where_it_was_and_a_cell_repeats_itself(rows, tmp_path, capsys):
+    league, path = command(), tmp_path / "league.jsonl"
+    league.run(options(tmp_path))
+    first = path.read_text()
+    league.run(options(tmp_path))  # nothing is missing
+    assert path.read_text() == first
+    path.write_text(first + first[:50])  # as a crash leaves it
+    league.run(options(tmp_path, splits=[0, 1]))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["settings"]["split"] for line in lines] == [0, 1]
+    lines[0]["made_by"]["version"] = "another"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    league.run(options(tmp_path, renew=True, splits=[0, 1]))  # split 0 again, by the same code
+    again = {line["settings"]["split"]: line for line in map(json.loads, path.read_text().splitlines())}
+    before = json.loads(first)
+    assert again[0]["made_by"] == before["made_by"]
+    measures = ("nlpd", "crps", "rmse", "coverage95", "width95", "new_nlpd", "new_rmse")
+    assert [again[0]["result"][each] for each in measures] == [before["result"][each] for each in measures]
+    assert "nlpd" in capsys.readouterr().out
+
+
+def test_a_cell_that_takes_too_long_is_a_result(rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(playing, "CPU_LIMIT", 1)
+    monkeypatch.setattr(playing, "OVERHEAD", 0)
+    slow = CONTESTANTS["sklearn HGB quantiles"]
+    found = playing.play(slow, rows, 0, tmp_path, tmp_path)
+    assert (found["status"], found["limit"], found["rows"]) == ("not finished", 1, 180)
+
+
+def test_a_cell_that_fails_says_why(rows, tmp_path):
+    broken = Rows(rows.X, rows.X_test, np.full_like(rows.y, np.nan), rows.y_test)
+    found = playing.play(CONTESTANTS["ridge"], broken, 0, tmp_path, tmp_path)
+    assert found["status"] == "failed"
+    assert found["reason"]
+
+
+def test_versions_follow_the_code_of_a_contestant():
+    ours = {
+        name: playing.made_by(CONTESTANTS[name])["version"] for name in ("LocalGP", "SparseGP", "LightGBM", "ridge")
+    }
+    assert len(set(ours.values())) == 4
+    same = [playing.made_by(CONTESTANTS[f"AutoGP {effort}"])["version"] for effort in ("low", "high")]
+    assert same[0] == same[1]
+
+
+def test_the_seconds_of_a_search_grow_with_the_rows():
+    assert [search_seconds(n) for n in (100, 15_000, 200_000)] == [20.0, 30.0, 40.0]
+
+
+# ---------------------------------------------------------------------------------------- ranks and page
+
+
+def cell(nlpd: float | None, seconds: float = 1.0, rows: int = 100, **more) -> dict[str, object]:
+    about = {"rows": rows, "columns": 2, "test_rows": 10, "distinct_targets": 5, "repeated_share": 0.0}
+    if nlpd is None:
+        return about | {"status": "not finished", "limit": 900} | more
+    scores = {"nlpd": nlpd, "nlpd_se": 0.1, "crps": nlpd + 2, "crps_se": 0.1, "rmse": nlpd + 2, "coverage95": 0.9}
+    costs = {"width95": 1.0, "cpu_seconds": seconds, "peak_megabytes": 100.0}
+    return about | {"status": "finished"} | scores | costs | more
+
+
+@pytest.fixture
+def table() -> Table:
+    """LocalGP first on yacht, LightGBM on energy; ridge did not finish there; XGBoost was played on yacht alone."""
+    return Table(
+        {
+            ("yacht", "ridge", 0): cell(1.0, 0.1),
+            ("yacht", "LightGBM", 0): cell(0.05, 20.0, about={"candidates": 9}),
+            ("yacht", "LocalGP", 0): cell(0.0, 5.0),
+            ("yacht", "LocalGP", 1): cell(9.0, 5.0),
+            ("yacht", "XGBoost", 0): cell(0.5),
+            ("energy", "ridge", 0): cell(None, repeated_share=0.5),
+            ("energy", "LightGBM", 0): cell(-1.0, 20.0, repeated_share=0.5, new_nlpd=-0.5),
+            ("energy", "LocalGP", 0): cell(-0.5, 5.0, repeated_share=0.5, new_nlpd=-0.4),
+        }
+    )
+
+
+def test_ranks_take_common_splits_and_put_missing_results_last(table):
+    found = rank(table, "nlpd", ["yacht", "energy"], ["ridge", "LightGBM", "LocalGP"])
+    assert found.ranks.tolist() == [[3.0, 2.0, 1.0], [3.0, 1.0, 2.0]]
+    assert found.average == {"LightGBM": 1.5, "LocalGP": 1.5, "ridge": 3.0}
+
+
+def test_equal_values_and_two_without_a_result_share_ranks():
+    cells = {("yacht", name, 0): cell(value) for name, value in zip("abcd", (1.0, 1.0, None, None), strict=True)}
+    assert rank(Table(cells), "nlpd", ["yacht"], list("abcd")).ranks.tolist() == [[1.5, 1.5, 3.5, 3.5]]
+
+
+def test_only_contestants_that_were_played_everywhere_are_ranked(table):
+    names = ["ridge", "LightGBM", "LocalGP", "XGBoost"]
+    data, complete = full_block(table, ["yacht", "energy"], names, lambda data, name: False)
+    assert (data, complete) == (("yacht", "energy"), ("ridge", "LightGBM", "LocalGP"))
+    _, with_reason = full_block(table, ["yacht", "energy"], names, lambda data, name: name == "XGBoost")
+    assert with_reason == tuple(names)
+    assert full_block(Table({}), ["yacht"], names, lambda data, name: False) == ((), ())
+
+
+def test_critical_differences_are_those_of_the_literature():
+    ranks = np.array([np.random.default_rng(i).permutation(4) + 1.0 for i in range(14)])
+    found = Ranking("nlpd", tuple("abcd"), tuple(map(str, range(14))), ranks)
+    assert found.critical_difference == pytest.approx(2.569 * np.sqrt(4 * 5 / (6 * 14)), rel=1e-3)  # Demsar (2006)
+    chi2 = friedmanchisquare(*ranks.T).statistic
+    assert found.p_value == pytest.approx(f.sf(13 * chi2 / (14 * 3 - chi2), 3, 39))
+    alike = Ranking("nlpd", tuple("ab"), tuple("xy"), np.array([[1.0, 2.0], [1.0, 2.0]]))
+    assert alike.p_value == 0.0
+
+
+def test_groups_are_maximal_and_none_lies_in_another():
+    average = {"a": 1.0, "b": 1.5, "c": 2.8, "d": 3.0, "e": 6.0}
+    assert groups_alike(average, 1.6) == [("a", "b"), ("b", "c", "d")]
+    assert groups_alike(average, 10.0) == [tuple("abcde")]
+    assert groups_alike(average, 0.1) == []
+
+
+def test_who_is_near_the_first_and_what_it_costs(table):
+    near = near_first(table, "nlpd", ["yacht", "energy"], ["ridge", "LightGBM", "LocalGP"])
+    assert near == {"ridge": 0, "LightGBM": 2, "LocalGP": 1}  # .05 behind on yacht, where one standard error is .1
+    assert mean_seconds(table, ["yacht", "energy"]) == pytest.approx({"LightGBM": 20.0, "LocalGP": 5.0})
+    assert best_for_cost({"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 9.0, "b": 1.0, "c": 5.0}) == ["b", "a"]
+
+
+def test_losses_name_the_first_peer_and_the_distance(table):
+    found = losses(table, ["LocalGP"], ["ridge", "LightGBM"])
+    assert [(loss.data, loss.measure, loss.peer) for loss in found] == [
+        ("energy", measure, "LightGBM") for measure in ("nlpd", "crps", "rmse")
+    ]
+    assert found[0].cells() == ["energy", "NLPD", "LocalGP", "-0.500", "LightGBM", "-1.000", "0.5000", "5.0"]
+    assert found[2].cells()[-1] == ""  # no standard error of an RMSE
+    assert losses(table, ["LightGBM"], ["ridge"]) == []
+
+
+def test_the_page_says_what_the_cells_say(table, tmp_path):
+    write_page(table, tmp_path)
+    text = (tmp_path / "league.md").read_text()
+    assert "Average ranks over 2 data sets (yacht, energy)" in text
+    assert "| energy | NLPD | LocalGP | -0.500 | LightGBM | -1.000 | 0.5000 | 5.0 |" in text
+    assert "| ridge | energy | 0 | not finished: 900 CPU s |" in text
+    assert "50.0 % of test inputs occur in training" in text
+    assert "-1.000 / -0.500" in text
+    assert "| **LocalGP** | 4.500 (2) | -0.500 |" in text
+    assert "Not ranked yet: XGBoost" in text
+    assert "`AutoGP medium` has not been played yet." in text
+    assert "at least 500 test rows: none." in text
+    assert "judged in its seconds: LightGBM 9 to 9." in text
+
+
+def test_the_page_names_intervals_of_ours_that_cover_too_little(tmp_path):
+    many = {("yacht", name, 0): cell(0.0, test_rows=900) for name in ("LocalGP", "ridge")}
+    write_page(Table(many), tmp_path)
+    assert "at least 500 test rows: LocalGP on yacht 0.900." in (tmp_path / "league.md").read_text()
+
+
+def test_the_page_has_its_pictures(table, tmp_path):
+    write_page(table, tmp_path)
+    for name in ("league-ranks.png", "league-cost.png"):
+        assert (tmp_path / "figures" / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_page_without_cells_is_no_error(tmp_path):
+    write_page(read_table(tmp_path), tmp_path)
+    assert "Too few cells to rank anybody." in (tmp_path / "league.md").read_text()
