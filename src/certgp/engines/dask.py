@@ -98,6 +98,7 @@ class DaskEngine:
         """sum over chunks of task(chunk)."""
         if source.n_rows <= FEW_ROWS:
             return LocalEngine(self.chunk_rows).fold(task, source, rank)
+        self._wait_for_workers(None)
         for _ in range(_RETRIES):
             try:
                 return self._fold_once(task, self._partitions_of(source), rank)
@@ -109,18 +110,20 @@ class DaskEngine:
                 self._wait_for_workers(error)
         raise ClusterError(f"the rows were lost with their workers {_RETRIES} times in one pass; {_LOOK}")
 
-    def _wait_for_workers(self, error: Exception) -> None:
-        """Go on once there is a worker again; without a scheduler there is nothing to wait for."""
-        try:
-            if self._client.status == "running":
+    def _wait_for_workers(self, reason: Exception | None) -> None:
+        """Go on once there is a worker; without a scheduler there is nothing to wait for."""
+        if self._client.status == "running":
+            try:
                 self._client.wait_for_workers(1, timeout=_RETURN)
+            except (OSError, TimeoutError) as error:
+                reason = error
+            else:
                 return
-        except (OSError, TimeoutError, RuntimeError):
-            pass
+        why = "" if reason is None else f" ({type(reason).__name__}: {reason})"
         raise ClusterError(
-            f"the Dask scheduler or all its workers are lost ({type(error).__name__}: {error}); start the cluster "
-            "again and fit with the same arguments: with a checkpoint the fit goes on where it was"
-        ) from error
+            f"the Dask scheduler or all its workers are gone{why}; start the cluster again and fit with the same "
+            "arguments: with a checkpoint the fit goes on where it was"
+        ) from reason
 
     def _fold_once(self, task: Callable[[Chunk], T], partitions: Sequence[Future], rank: int) -> T:
         submit = self._client.submit
