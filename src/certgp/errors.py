@@ -35,6 +35,10 @@ class DataFileError(CertgpError, ValueError):
     """A data file cannot be read or does not hold what was asked for."""
 
 
+class ClusterError(CertgpError, RuntimeError):
+    """A cluster cannot be reached or was lost; the text says what to do about it."""
+
+
 class CertgpWarning(UserWarning):
     """Base of every warning that certgp gives."""
 

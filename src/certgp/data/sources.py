@@ -72,6 +72,7 @@ class RowSource(ABC):
 
     n_rows: int
     n_columns: int  # of the inputs
+    portable = False  # does a pickled copy read the same rows in another process, while it holds none of them?
 
     @abstractmethod
     def take(self, positions: Positions) -> Chunk:
@@ -106,6 +107,7 @@ class StandardisedRows(RowSource):
         self.n_rows, self.n_columns = rows.n_rows, rows.n_columns
         few = 8 * rows.n_rows * rows.n_columns <= KEPT_BYTES
         self._kept = ChunkSource(self._standardised(slice(None))) if few else None
+        self.portable = rows.portable and not few
 
     def take(self, positions: Positions) -> Chunk:
         return self._standardised(positions) if self._kept is None else self._kept.take(positions)
@@ -136,7 +138,7 @@ class TypedSource(RowSource):
 
     def __init__(self, source: RowSource, dtype: torch.dtype) -> None:
         self._source, self._dtype = source, dtype
-        self.n_rows, self.n_columns = source.n_rows, source.n_columns
+        self.n_rows, self.n_columns, self.portable = source.n_rows, source.n_columns, source.portable
 
     def take(self, positions: Positions) -> Chunk:
         return self._source.take(positions).to(self._dtype)

@@ -56,10 +56,10 @@ class LocalEngine:
 
     def fold(self, task: Callable[[Chunk], T], source: RowSource, rank: int) -> T:
         """sum over chunks of task(chunk)."""
-        return sum_over(task, source.chunks(self.chunk_rows or _even_rows(source.n_rows, default_chunk_rows(rank))))
+        return sum_over(task, source.chunks(self.chunk_rows or even_rows(source.n_rows, default_chunk_rows(rank))))
 
 
-def _even_rows(n: int, most: int) -> int:
+def even_rows(n: int, most: int) -> int:
     """Rows of equal chunks of at most ``most`` rows: no thread is left with a large one while others are done."""
     return math.ceil(n / max(1, math.ceil(n / most)))
 
@@ -108,7 +108,7 @@ def _run_on_threads(task: Callable[[Item], T], items: Iterable[Item], threads: i
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     """Threads that stay: new ones would begin each fold with memory of their own to be paged in."""
-    return ThreadPoolExecutor(threads, "certgp", initializer=_use_one_thread)
+    return ThreadPoolExecutor(threads, "certgp", initializer=use_one_thread)
 
 
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
@@ -129,6 +129,7 @@ def one_thread_below(size: int, most: int = _SMALL) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _use_one_thread() -> None:
+def use_one_thread() -> None:
+    """Operations that this thread asks torch for run on it alone."""
     torch.get_num_threads()  # a thread's first use of torch sets its number, which would overrule the next line
     torch.set_num_threads(1)

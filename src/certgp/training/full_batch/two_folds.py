@@ -141,7 +141,7 @@ class TwoFolds:
         features = self.model.features
 
         def task(chunk: Chunk) -> _KeptFeatures:
-            found = self._evaluate_chunk(chunk)
+            found = _evaluate(self.model, chunk)
             with torch.no_grad():
                 folded = features.mix(found.basis.detach()) if self._mix_rows else found.basis.detach()
                 statistics = statistics_of(folded, found.y, found.diagonal, found.weight)
@@ -154,13 +154,10 @@ class TwoFolds:
         with torch.no_grad(), one_thread_below(self.model.rank):
             return raw.mixed(self.model.features.mixing())
 
-    def _evaluate_chunk(self, chunk: Chunk) -> _Evaluated:
-        with torch.enable_grad():
-            return _Evaluated(self.model.basis(chunk.X), self.model.diagonal(chunk.X), chunk.y, chunk.weight)
-
     def _pull_back(self, cotangents: AnyCotangents, kept: tuple[_Evaluated, ...]) -> _GradientSum:
         """Fold 2: sum over chunks of (d basis / d parameters)' (2 Phi G_A + y G_b'), and of the diagonal's share."""
-        parameters = self.parameters.tensors
+        # the task may travel to another process, so it holds the model and never this object, which has all rows
+        model, parameters = self.model, self.parameters.tensors
 
         def pull(found: _Evaluated) -> _GradientSum:
             basis, diagonal, weight = found.basis, found.diagonal, found.weight
@@ -173,8 +170,13 @@ class TwoFolds:
             return _GradientSum(tuple(torch.zeros_like(p) if g is None else g for g, p in pairs))
 
         def recompute(chunk: Chunk) -> _GradientSum:
-            return pull(self._evaluate_chunk(chunk))
+            return pull(_evaluate(model, chunk))
 
         if kept:
             return sum_over(pull, kept)
         return self.engine.fold(recompute, self.source, self.model.width)
+
+
+def _evaluate(model: LowRankModel, chunk: Chunk) -> _Evaluated:
+    with torch.enable_grad():
+        return _Evaluated(model.basis(chunk.X), model.diagonal(chunk.X), chunk.y, chunk.weight)
