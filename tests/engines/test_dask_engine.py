@@ -25,22 +25,7 @@ distributed = pytest.importorskip("distributed", reason="an extra: pip install '
 ROWS = 2**15 + 5_000  # more than stay here
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(processes=True, **options) as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="module")
-def engine(cluster):
-    from certgp.engines.dask import DaskEngine
-
-    with distributed.Client(cluster, set_as_default=False) as client:
-        yield DaskEngine(client, partitions=5)
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def source():
     X = random_inputs(0, ROWS, 2)
     return ChunkSource(Chunk(X, random_target(X, 1), torch.rand(ROWS, dtype=torch.float64) + 0.5))
@@ -55,38 +40,55 @@ def evaluate(source, engine):
     return objective.evaluate(objective.start())
 
 
-def test_value_and_gradient_are_those_of_one_process(source, engine):
-    value, gradient = evaluate(source, engine)
-    here, its_gradient = evaluate(source, LocalEngine())
-    assert value == pytest.approx(here, rel=1e-9)
-    assert relative_error(torch.from_numpy(gradient), torch.from_numpy(its_gradient)) < 1e-9
+def same(a, b) -> bool:
+    return (a[0], a[1].tolist()) == (b[0], b[1].tolist())
 
 
-def test_bits_depend_neither_on_the_number_of_workers_nor_on_lost_ones(source, engine, cluster, tmp_path):
-    value, gradient = evaluate(source, engine)
-    cluster.scale(3)
-    engine._client.wait_for_workers(3)
-    on_three = evaluate(source, type(engine)(engine._client, partitions=5))
-    assert (on_three[0], on_three[1].tolist()) == (value, gradient.tolist())
+# one test, because a cluster takes seconds to start and each worker of pytest would start its own
+@pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
+def test_on_real_workers(source, tmp_path):
+    from certgp.engines.dask import DaskEngine
 
-    killed, features = tmp_path / "killed", model()
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with distributed.LocalCluster(processes=True, **options) as cluster:
+        client = distributed.Client(cluster, set_as_default=False)
+        engine = DaskEngine(client, partitions=5)
+        bad_arguments_are_named(client)
+        found = evaluate(source, engine)
+        equals_one_process(found, source)
+        killed_workers_do_not_matter(found, source, engine, tmp_path / "killed")
+        cluster.scale(3)
+        client.wait_for_workers(3)
+        assert same(evaluate(source, DaskEngine(client, partitions=5)), found)  # bit by bit
+        fits_and_proofs_are_the_same(engine)
+    with pytest.raises(ClusterError, match="start the cluster again"):
+        evaluate(source, engine)
+    client.close()
 
-    def kill_the_first_worker(chunk: Chunk) -> Chunk:
+
+def equals_one_process(found, source):
+    value, gradient = evaluate(source, LocalEngine())
+    assert found[0] == pytest.approx(value, rel=1e-9)
+    assert relative_error(torch.from_numpy(found[1]), torch.from_numpy(gradient)) < 1e-9
+
+
+def killed_workers_do_not_matter(found, source, engine, killed):
+    features = model()
+
+    def kill_the_first_worker(chunk: Chunk) -> Statistics:
         if not killed.exists():
             killed.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return Statistics.of(features(chunk.X), chunk.y, weight=chunk.weight)
 
     with torch.no_grad():
-        found = engine.fold(kill_the_first_worker, source, 12)
+        sums = engine.fold(kill_the_first_worker, source, 12)
     assert killed.exists()
-    assert torch.equal(found.A, fold_feature_statistics(features, source, engine).A)
-    after = evaluate(source, engine)
-    assert (after[0], after[1].tolist()) == (value, gradient.tolist())
+    assert torch.equal(sums.A, fold_feature_statistics(features, source, engine).A)
+    assert same(evaluate(source, engine), found)
 
 
-@pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
-def test_a_fit_a_certificate_and_new_rows_on_the_cluster(engine):
+def fits_and_proofs_are_the_same(engine):
     X = random_inputs(3, ROWS, 2).numpy()
     y = random_target(torch.from_numpy(X), 4).numpy()
     there, here = (
@@ -98,6 +100,16 @@ def test_a_fit_a_certificate_and_new_rows_on_the_cluster(engine):
     proofs = [here.set_params(engine=each).certify(X[:5], tol=0.5) for each in (engine, "local")]
     np.testing.assert_allclose(proofs[0].mean_error, proofs[1].mean_error, rtol=1e-9)
     assert proofs[0].kl.upper == pytest.approx(proofs[1].kl.upper, rel=1e-9)
+
+
+def bad_arguments_are_named(client):
+    from certgp.engines.dask import DaskEngine
+
+    for wrong in ({"chunk_rows": 0}, {"partitions": 1.5}):
+        with pytest.raises(InvalidInputError, match=next(iter(wrong))):
+            DaskEngine(client, **wrong)
+    with pytest.raises(InvalidInputError, match=r"address of a scheduler .* found 3"):
+        DaskEngine(3)
 
 
 def test_what_goes_out_does_not_grow_with_the_rows(source):
@@ -116,22 +128,3 @@ def test_what_goes_out_does_not_grow_with_the_rows(source):
     assert len(sent[0]) == 2
     assert sent[0] == sent[1]
     assert max(sent[0]) < 20_000
-
-
-def test_a_cluster_that_is_gone_is_named(source):
-    from certgp.engines.dask import DaskEngine
-
-    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None, silence_logs=50) as short:
-        client = distributed.Client(short, set_as_default=False)
-        engine = DaskEngine(client)
-    with pytest.raises(ClusterError, match="start the cluster again"):
-        evaluate(source, engine)
-    client.close()
-
-
-def test_bad_arguments_are_named(engine):
-    for wrong in ({"chunk_rows": 0}, {"partitions": 1.5}):
-        with pytest.raises(InvalidInputError, match=next(iter(wrong))):
-            type(engine)(engine._client, **wrong)
-    with pytest.raises(InvalidInputError, match=r"address of a scheduler .* found 3"):
-        type(engine)(3)
