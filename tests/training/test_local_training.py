@@ -107,6 +107,7 @@ def test_the_noise_step_finds_the_best_variances():
     assert abs(gradient[names.index("log_ratio")]) < 5e-3
 
 
+@pytest.mark.filterwarnings("ignore::certgp.errors.RepeatedRowsWarning")
 def test_rare_contradictions_of_repeated_rows_do_not_collapse_the_noise():
     """Equal inputs with equal targets but for one pair in a hundred: a sample without such a pair sees no noise."""
     inputs = np.repeat(rng.standard_normal((1_500, 2)), 2, axis=0)

@@ -10,7 +10,6 @@ from operator import add
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-import cloudpickle
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -127,7 +126,7 @@ class DaskEngine:
 
     def _fold_once(self, task: Callable[[Chunk], T], partitions: Sequence[Future], rank: int) -> T:
         submit = self._client.submit
-        job = submit(_unpack, cloudpickle.dumps((task, torch.is_grad_enabled())), pure=False)
+        job = submit(_keep, (task, torch.is_grad_enabled()), pure=False)
         rows = self.chunk_rows or default_chunk_rows(rank)
         sums = [submit(_fold_partition, job, part, rows, retries=_RETRIES, pure=False) for part in partitions]
         while len(sums) > 1:
@@ -146,7 +145,7 @@ class DaskEngine:
         return self._held[source]
 
     def _read_there(self, source: RowSource, parts: Sequence[slice]) -> list[Future]:
-        described = self._client.submit(_unpack, cloudpickle.dumps(source), pure=False)
+        described = self._client.submit(_keep, source, pure=False)
         return [self._client.submit(_read, described, part, retries=_RETRIES, pure=False) for part in parts]
 
     def _send(self, source: RowSource, parts: Sequence[slice]) -> list[Future]:
@@ -181,8 +180,9 @@ def _connect(cluster: Client | str) -> Client:
     return cluster
 
 
-def _unpack(pickled: bytes) -> Any:
-    return cloudpickle.loads(pickled)
+def _keep(value: Any) -> Any:
+    """A future of what is sent once and used by many tasks; as a task of its own, Dask can send it again."""
+    return value
 
 
 def _read(source: RowSource, part: slice) -> _Arrays:

@@ -105,7 +105,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         rows = load_rows(self, X, y, sample_weight, least_rows=2)
         if has_outputs(rows):
             return self.hold_outputs(several.fit_outputs(self, OutputRows.of(rows)))
-        rows, summary = leave_copies_out(rows, summarise(rows))
+        rows, summary = leave_copies_out(self, rows, summarise(rows))
         warn_about_columns([summary], self.standardize)
         self.publish(*run_rounds(partial(self._prepare, given=rows), rows, summary, self.calibrate))
         self._fitting = None

@@ -191,9 +191,11 @@ def check_inputs(
     return OutsideRange(rows.n_rows, count, well, tuple(names), returns_to_prior)
 
 
-def leave_copies_out(rows: Rows, summary: Summary) -> tuple[Rows, Summary]:
-    """Rows to fit to with their summary, verbatim copies once; says how many there are."""
-    distinct = without_copies(rows)
+def leave_copies_out(estimator: BaseEstimator, rows: Rows, summary: Summary) -> tuple[Rows, Summary]:
+    """Rows to fit to with their summary, verbatim copies once; says how many there are. Where nothing is learned they
+    mislead nobody, and the exact GP of all rows as given is what was asked for.
+    """
+    distinct = without_copies(rows) if estimator.get_params(deep=False).get("optimize", True) else rows
     if distinct is rows:
         return rows, summary
     warn_user(

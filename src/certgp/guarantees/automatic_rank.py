@@ -28,6 +28,7 @@ _REFERENCE_FACTOR = 2
 _SHARE = 0.25  # of the tolerance that the width of a reference's interval may take
 SCOUT_ROWS = 4_000  # that a fit at a far higher rank looks at
 _FAR_RANK, _ROWS_PER_FEATURE = 256, 4  # of such a fit
+_FEWEST_ROWS = 500  # below, the closed form flatters fits with many features (docs/decisions/0041)
 
 
 class RankFit(Protocol):
@@ -74,7 +75,7 @@ class Scout:
     def finds_enough(self, process: LowRankProcess, rank: int, tolerance: float) -> bool:
         """Do more features not gain more than the tolerance, or than the standard error of what they gain?"""
         far = min(self._most, max(_FAR_RANK, 2 * rank))
-        if far <= rank:
+        if far <= rank or len(self._rows.y) < _FEWEST_ROWS:
             return True
         if self._known is None or self._known[0] <= rank:
             with warnings.catch_warnings():

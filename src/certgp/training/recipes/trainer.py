@@ -66,6 +66,9 @@ class OutputsFit:
         return [Fit(process, self.outcome, self.trials) for process in self.processes]
 
 
+_FOLD_STEPS = 100  # of training on a fold: whether rows are predicted better than by a constant shows early
+
+
 class Trainer(ABC):
     """Trains one model on standardised rows; made anew for every fit."""
 
@@ -123,7 +126,8 @@ class Trainer(ABC):
     def _train_quietly(self, rows: RowSource, rank: int) -> GaussianProcess:
         """The same training on some of the rows, from its beginning."""
         again = copy(self)
-        again.settings = replace(self.settings, callbacks=None, verbose=0, checkpoint=None)
+        steps = min(self.settings.max_iter, _FOLD_STEPS)
+        again.settings = replace(self.settings, callbacks=None, verbose=0, checkpoint=None, max_iter=steps)
         usable = max(self.group, min(rank, rows.n_rows) // self.group * self.group)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CertgpWarning)

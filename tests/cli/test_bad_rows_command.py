@@ -10,6 +10,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 FIT = ("--target", "y", "--method", "mercer", "--rank", 8, "--max-iter", 60, "--noise", "constant", "--out", "m")
+FIT += ("--test-fraction", 0)
 
 
 @pytest.fixture
