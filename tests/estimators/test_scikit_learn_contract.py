@@ -30,8 +30,12 @@ EXPECTED_FAILURES = {"check_sample_weight_equivalence_on_dense_data": "removed o
 ARRAY_API_CHECK = "check_array_api_input"  # needs an environment variable before SciPy is imported: own test below
 
 
-# short fits where the defaults are long: several contestants, or a network
+# short fits where the defaults are long: several contestants, a network, or folds that confirm a fit to few rows
 SHORT = {
+    "mercer": {"rank": 10, "max_iter": 6},
+    "fourier": {"rank": 10, "max_iter": 6},
+    "sparse": {"rank": 10, "max_iter": 6},
+    "local": {"max_iter": 6},
     "auto": {"rank": 10, "max_iter": 10},
     "deep-mercer": {"hidden": (16,), "max_iter": 2},
     "deep-fourier": {"hidden": (16,), "max_iter": 2},
