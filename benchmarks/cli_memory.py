@@ -65,7 +65,6 @@ def measure(
         write_table(Path(few), FEW_ROWS, columns)
         write_table(Path(many), rows, columns)
         fit = ["--target", "y", "--method", method, "--rank", "20", "--max-iter", "3", "--out", model]
-        fit += ["--test-fraction", "0"]  # of the fit alone, without the simple models of its card
         calls = {
             "fit": lambda data: ["fit", data, *fit],
             "predict": lambda data: ["predict", model, data, "--out", str(Path(folder) / "predictions.csv")],

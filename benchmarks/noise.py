@@ -27,6 +27,7 @@ from cells import Cell, Cells, scores, time_fit
 from certgp.training.recipes import deep_member, trainer
 from certgp_paper.datasets.splits import standardised_split
 from fitted import model_of
+from league.data import repeated_inputs
 
 KEYS = ("data", "model", "split")
 MODELS = {
@@ -97,17 +98,11 @@ def fit_and_score(gp, X, y, X_test, y_test, seconds: NoiseSeconds) -> Cell:
     before = seconds.total
     times = time_fit(lambda: gp.fit(X, y))
     spent = seconds.total - before
-    new = new_inputs(X, X_test)
+    new = ~repeated_inputs(X, X_test)
     found = score_both(gp, X_test, y_test) | {"new_inputs": int(new.sum())}
     if 0 < new.sum() < len(new):
         found |= {f"new_{key}": value for key, value in score_both(gp, X_test[new], y_test[new]).items() if "_" in key}
     return {**found, **times, "noise_cpu_seconds": spent}
-
-
-def new_inputs(X: np.ndarray, X_test: np.ndarray) -> np.ndarray:
-    """Which test rows have inputs that no training row has."""
-    seen = {row.tobytes() for row in np.ascontiguousarray(X)}
-    return np.array([row.tobytes() not in seen for row in np.ascontiguousarray(X_test)])
 
 
 def run_homoscedastic(kind: str, n: int, model: str, draw: int, seconds: NoiseSeconds) -> Cell:

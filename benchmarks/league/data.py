@@ -29,6 +29,12 @@ RANKED = tuple(name for name in DATA if name != BIKE)  # with its leak it says w
 SPLITS = 5
 
 
+def repeated_inputs(X: np.ndarray, X_test: np.ndarray) -> np.ndarray:
+    """Which test rows have the inputs of a training row."""
+    known = {row.tobytes() for row in np.ascontiguousarray(X)}
+    return np.array([row.tobytes() in known for row in np.ascontiguousarray(X_test)])
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """A standardised split, and which of its test inputs occur among the training inputs."""
@@ -40,8 +46,7 @@ class Rows:
 
     @property
     def repeated(self) -> np.ndarray:
-        known = {row.tobytes() for row in self.X}
-        return np.array([row.tobytes() in known for row in self.X_test])
+        return repeated_inputs(self.X, self.X_test)
 
     def describe(self) -> dict[str, float | int]:
         """Sizes and traps."""

@@ -8,6 +8,7 @@ import pytest
 import certgp
 import noise
 from certgp.training.recipes import deep_member, trainer
+from league.data import repeated_inputs
 
 
 @pytest.fixture
@@ -35,4 +36,4 @@ def test_both_noises_of_one_fit(seconds):
 
 def test_a_row_is_new_where_any_of_its_columns_is():
     X = np.array([[1.0, 2.0], [3.0, 4.0]])
-    assert noise.new_inputs(X, np.array([[1.0, 4.0], [3.0, 4.0], [0.0, 0.0]])).tolist() == [True, False, True]
+    assert repeated_inputs(X, np.array([[1.0, 4.0], [3.0, 4.0], [0.0, 0.0]])).tolist() == [False, True, False]

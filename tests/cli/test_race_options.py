@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from certgp import load
+
 
 def test_the_choice_is_told_and_models_that_hold_rows_are_left_out_unless_allowed(certgp, train):
     options = ["--max-iter", "3", "--rank", "5", "--effort", "low", "--time-limit", "60", "--prefer", "proof"]
@@ -28,11 +30,9 @@ def test_options_of_the_race_need_the_race(certgp, train):
 
 def test_a_mixture_is_asked_for_and_a_fit_that_is_done_leaves_no_checkpoint(certgp, train, tmp_path):
     options = ["--max-iter", "3", "--rank", "5", "--combine", "--checkpoint", str(tmp_path / "fit.checkpoint")]
-    options += ["--test-fraction", "0"]
     outcome = certgp("fit", train, "--target", "price", *options, "--out", "a.model", "--json")
     assert outcome.code == 0
-    choice = json.loads(outcome.out)["choice"]
-    assert "mixture" in choice or "then 1 method(s)" in choice  # alone, on a slow machine
+    assert load("a.model").combine  # whether a mixture pays is for the race to say
     assert not list(tmp_path.glob("fit.checkpoint*"))
 
 

@@ -28,7 +28,6 @@ class Rows(ABC):
     n_rows: int
     n_columns: int  # of the inputs
     names: tuple[str, ...] | None = None  # of the input columns, where they have any
-    portable = False  # does a pickled copy read the same rows in another process, while it holds none of them?
 
     @abstractmethod
     def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:

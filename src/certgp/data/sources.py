@@ -72,7 +72,6 @@ class RowSource(ABC):
 
     n_rows: int
     n_columns: int  # of the inputs
-    portable = False  # does a pickled copy read the same rows in another process, while it holds none of them?
 
     @abstractmethod
     def take(self, positions: Positions) -> Chunk:
@@ -106,11 +105,24 @@ class StandardisedRows(RowSource):
         self._rows, self._standardiser, self._dtype = rows, standardiser, dtype
         self.n_rows, self.n_columns = rows.n_rows, rows.n_columns
         few = 8 * rows.n_rows * rows.n_columns <= KEPT_BYTES
-        self._kept = ChunkSource(self._standardised(slice(None))) if few else None
-        self.portable = rows.portable and not few
+        self._kept = ChunkSource(self._standardise_all()) if few else None
 
     def take(self, positions: Positions) -> Chunk:
         return self._standardised(positions) if self._kept is None else self._kept.take(positions)
+
+    def _standardise_all(self) -> Chunk:
+        """All rows, chunk by chunk, so that what they are made of is never in memory as a whole."""
+        kept = Chunk(
+            torch.empty((self.n_rows, self.n_columns), dtype=self._dtype), torch.empty(self.n_rows, dtype=self._dtype)
+        )
+        weights = []
+        for start in range(0, self.n_rows, _LOOK_ROWS):
+            part = slice(start, min(start + _LOOK_ROWS, self.n_rows))
+            chunk = self._standardised(part)
+            kept.X[part], kept.y[part] = chunk.X, chunk.y
+            if chunk.weight is not None:
+                weights.append(chunk.weight)
+        return replace(kept, weight=torch.cat(weights)) if weights else kept
 
     def _standardised(self, positions: Positions) -> Chunk:
         X, y = self._rows.take(positions)
@@ -138,7 +150,7 @@ class TypedSource(RowSource):
 
     def __init__(self, source: RowSource, dtype: torch.dtype) -> None:
         self._source, self._dtype = source, dtype
-        self.n_rows, self.n_columns, self.portable = source.n_rows, source.n_columns, source.portable
+        self.n_rows, self.n_columns = source.n_rows, source.n_columns
 
     def take(self, positions: Positions) -> Chunk:
         return self._source.take(positions).to(self._dtype)

@@ -71,10 +71,9 @@ class DaskEngine:
     """Folds on the workers of a Dask cluster: ``DaskEngine("tcp://host:8786")`` or ``DaskEngine(client)``.
 
     The rows of a source lie on the workers in at most 64 partitions (more above 2^28 rows), which follow from the
-    number of rows alone; sources of at most 2^15 rows stay here. Rows of files are read by the workers themselves,
-    others are sent. A task goes out once per fold, and the sums of the partitions come back through a tree of fan-in 8.
-    So the numbers do not depend on the number of workers, nor on which of them are lost on the way: rows that are lost
-    with a worker are read, or sent, again.
+    number of rows alone; sources of at most 2^15 rows stay here. A task goes out once per fold, and the sums of the
+    partitions come back through a tree of fan-in 8. So the numbers do not depend on the number of workers, nor on which
+    of them are lost on the way: rows that are lost with a worker are sent again.
 
     Each task runs on one thread. ``chunk_rows`` overrides the rows of a chunk of features, ``partitions`` the number
     of partitions.
@@ -141,12 +140,8 @@ class DaskEngine:
             rows = min(max(math.ceil(source.n_rows / PARTITIONS), FEW_ROWS), MOST_ROWS)
             rows = rows if self.partitions is None else math.ceil(source.n_rows / self.partitions)
             parts = [slice(start, min(start + rows, source.n_rows)) for start in range(0, source.n_rows, rows)]
-            self._held[source] = self._read_there(source, parts) if source.portable else self._send(source, parts)
+            self._held[source] = self._send(source, parts)
         return self._held[source]
-
-    def _read_there(self, source: RowSource, parts: Sequence[slice]) -> list[Future]:
-        described = self._client.submit(_keep, source, pure=False)
-        return [self._client.submit(_read, described, part, retries=_RETRIES, pure=False) for part in parts]
 
     def _send(self, source: RowSource, parts: Sequence[slice]) -> list[Future]:
         return [self._client.scatter([_Arrays.of(source.take(part))], hash=False)[0] for part in parts]
@@ -183,10 +178,6 @@ def _connect(cluster: Client | str) -> Client:
 def _keep(value: Any) -> Any:
     """A future of what is sent once and used by many tasks; as a task of its own, Dask can send it again."""
     return value
-
-
-def _read(source: RowSource, part: slice) -> _Arrays:
-    return _Arrays.of(source.take(part))
 
 
 def _fold_partition(job: tuple[Callable[[Chunk], T], bool], arrays: _Arrays, most: int) -> T:

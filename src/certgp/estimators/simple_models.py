@@ -27,12 +27,17 @@ def predict_simple_models(train: Rows, X: Array, y: Array, seed: int = 0) -> tup
     """
     rng = np.random.default_rng(seed)
     picked = rng.permutation(train.n_rows)[:MOST_ROWS]
-    inputs, target = train.take(np.sort(picked))
-    assert target is not None
-    order = rng.permutation(len(target))
-    A, b = np.asarray(inputs, dtype=np.float64)[order], np.asarray(target, dtype=np.float64)[order]
+    A, b = _shuffled(train, np.sort(picked), rng)
     found = [_predict(name, model, A, b, X, y) for name, model in _models(seed).items()]
     return tuple(found), len(b)
+
+
+def _shuffled(rows: Rows, positions: NDArray[np.int64], rng: np.random.Generator) -> tuple[Array, Array]:
+    """X and y at these positions in random order; what was read in theirs does not outlive this call."""
+    inputs, target = rows.take(positions)
+    assert target is not None
+    order = rng.permutation(len(target))
+    return np.asarray(inputs, dtype=np.float64)[order], np.asarray(target, dtype=np.float64)[order]
 
 
 def _models(seed: int) -> dict[str, RegressorMixin]:

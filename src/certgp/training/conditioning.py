@@ -8,14 +8,11 @@ from certgp.data import ReweightedSource, RowSource
 from certgp.engines import Engine, fold_feature_statistics
 from certgp.engines.local import default_chunk_rows
 from certgp.gp import (
-    ExactProcess,
-    FullScaleProcess,
     GaussianProcess,
-    IterativeProcess,
-    LocalProcess,
     LowRankProcess,
     MixtureProcess,
 )
+from certgp.gp.kinds import HoldsRows
 from certgp.gp.student import StudentNoise
 
 
@@ -27,7 +24,7 @@ def condition_further(process: GaussianProcess, more: RowSource, engine: Engine)
         return process.with_members([condition_further(member, more, engine) for member in process.members])
     if isinstance(process.noise_model, StudentNoise):
         more = _weigh(process, process.noise_model, more)
-    if isinstance(process, ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess):
+    if isinstance(process, HoldsRows):
         rows = more.take(slice(None))
         return process.updated(rows.X, rows.y, rows.weight)
     if isinstance(process, LowRankProcess):

@@ -22,14 +22,11 @@ from certgp.data import RowSource
 from certgp.engines.local import default_chunk_rows
 from certgp.errors import InvalidInputError
 from certgp.gp import (
-    ExactProcess,
-    FullScaleProcess,
     GaussianProcess,
-    IterativeProcess,
-    LocalProcess,
     LowRankProcess,
 )
 from certgp.gp.calibration import Array, gaussian_log_density
+from certgp.gp.kinds import SingleProcess
 from certgp.gp.noise import NoiseBasis, NoiseGain, NoiseInputs, NoiseModel, scale_latent
 
 FEWEST_ROWS = 200  # below, noise is constant without a trial
@@ -89,7 +86,7 @@ def add_noise_model(
     """Give a process that was conditioned on these rows a noise model, where that pays or ``always``. One of several
     ``outputs`` learns it from its share of the rows that one alone would take, so that all cost little more.
     """
-    if isinstance(process, LowRankProcess | ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess):
+    if isinstance(process, SingleProcess):
         if always or source.n_rows >= FEWEST_ROWS:
             learn_noise(process, leave_one_out(process, source, rng, outputs), rng, always)
     elif always:
@@ -97,7 +94,7 @@ def add_noise_model(
 
 
 def leave_one_out(
-    process: LowRankProcess | ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess,
+    process: SingleProcess,
     source: RowSource,
     rng: np.random.Generator,
     outputs: int = 1,

@@ -19,15 +19,12 @@ from numpy.typing import NDArray
 from certgp.data import Chunk, RowSource
 from certgp.data.copies import row_keys
 from certgp.gp import (
-    ExactProcess,
-    FullScaleProcess,
     GaussianProcess,
     IterativeProcess,
-    LocalProcess,
-    LowRankProcess,
     MixtureProcess,
 )
 from certgp.gp.calibration import Array, gaussian_log_density
+from certgp.gp.kinds import SingleProcess
 from certgp.gp.profile import NOISE_RATIO_BOUNDS
 from certgp.training.noise import Unseen, leave_one_out
 
@@ -40,7 +37,6 @@ _FACTORS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0)
 CONSTANT = math.inf
 _RATIO = NOISE_RATIO_BOUNDS[1]  # of noise to signal, at which nothing but the noise is left
 _STANDARD_ERRORS = 1.0  # by which rows must prefer a process to a constant
-_Single = LowRankProcess | ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess
 
 
 def count_learned(process: GaussianProcess) -> int:
@@ -111,10 +107,10 @@ def restrain(process: GaussianProcess, source: RowSource, factor: float) -> Gaus
         return process
     if isinstance(process, MixtureProcess):
         return process.with_members([restrain(member, source, factor) for member in process.members])
-    assert isinstance(process, _Single)
+    assert isinstance(process, SingleProcess)
     if factor == CONSTANT:
         noise = _constant_variance(source.take(slice(None)))
-        changed: _Single = process.with_variances(noise / _RATIO, noise)
+        changed: SingleProcess = process.with_variances(noise / _RATIO, noise)
     else:
         ratio = min(_RATIO, factor * process.noise_variance / process.signal_variance)
         unscaled = process.with_variances(1.0, ratio)
@@ -134,7 +130,7 @@ def _losses(process: GaussianProcess, rows: Chunk) -> Array:
 
 def _unseen_losses(process: GaussianProcess, source: RowSource, rng: np.random.Generator) -> float:
     """Mean negative log density of rows predicted from all others."""
-    assert isinstance(process, _Single)
+    assert isinstance(process, SingleProcess)
     unseen: Unseen = leave_one_out(process, source, rng)
     total = unseen.variances + process.predictive_noise
     root = torch.ones(()).double() if unseen.weight is None else unseen.weight.sqrt()

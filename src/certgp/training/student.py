@@ -29,6 +29,7 @@ from certgp.gp import (
     MixtureProcess,
 )
 from certgp.gp.calibration import Array, gaussian_log_density
+from certgp.gp.kinds import HoldsRows
 from certgp.gp.noise import NoiseInputs
 from certgp.gp.profile import profile_evidence
 from certgp.gp.student import StudentNoise, second_moments, student_weights
@@ -83,7 +84,7 @@ def _leave_one_out(
         parts = [rows.pick(slice(start, start + size)) for start in range(0, len(some), size)]
         alone = NoiseInputs.join([process.leave_one_out(part.X, part.y, part.weight) for part in parts])
     else:
-        assert isinstance(process, ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess)
+        assert isinstance(process, HoldsRows)
         rows, alone = process.rows.pick(torch.from_numpy(some)), process.leave_one_out(some)
         some = _order_of(process, given)[some]
     weight = given.take(some).weights()
@@ -177,9 +178,7 @@ def _recondition(
     return process.reweighted(chunk.weight, noise), noise
 
 
-def _order_of(
-    process: ExactProcess | FullScaleProcess | IterativeProcess | LocalProcess, source: RowSource
-) -> np.ndarray:
+def _order_of(process: HoldsRows, source: RowSource) -> np.ndarray:
     """For each row that the process holds, its number in the source: both are sorted by all columns."""
     given, held = source.take(slice(None)).to(torch.float64), process.rows
     first, second = (np.lexsort(torch.cat([each.X, each.y[:, None]], 1).numpy().T) for each in (given, held))
