@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from certgp.data.rows import PickedRows, Rows
+from certgp.data.columns import Numbers
+from certgp.data.rows import Rows
 
 Keys = NDArray[np.uint64]
 _READ_ROWS = 65_536
@@ -40,7 +41,7 @@ def without_copies(rows: Rows) -> Rows:
     often that equal rows may be draws of their own, where they have weights, where copies are fewer than a tenth of
     the rows, and where one row would be left.
     """
-    if rows.n_rows > _MOST_ROWS or rows.weights(slice(None)) is not None:
+    if rows.n_rows > _MOST_ROWS or rows.weights(slice(0, 1)) is not None:
         return rows
     inputs, whole, y = _read(rows)
     first = np.sort(np.unique(whole, return_index=True)[1])
@@ -49,18 +50,18 @@ def without_copies(rows: Rows) -> Rows:
     pairs = _count_pairs(inputs)
     same_target = _count_pairs(whole) / pairs
     by_chance = _count_pairs(y[first]) / (0.5 * len(first) * (len(first) - 1))
-    return PickedRows(rows, first) if same_target > _OFTEN * by_chance else rows
+    return rows.pick(first) if same_target > _OFTEN * by_chance else rows
 
 
 def _read(rows: Rows) -> tuple[Keys, Keys, NDArray[np.float64]]:
     """Keys (N,) of the inputs and of inputs and target, and the target (N,)."""
-    inputs, whole, targets = [], [], []
-    for X, y in rows.chunks(_READ_ROWS):
-        assert y is not None
-        inputs.append(row_keys([X], rows.n_columns))
-        whole.append(row_keys([np.column_stack([X, y])], rows.n_columns + 1))
-        targets.append(y)
+    inputs, whole, targets = zip(*rows.map(_keys_of, _READ_ROWS), strict=True)
     return np.concatenate(inputs), np.concatenate(whole), np.concatenate(targets, dtype=np.float64)
+
+
+def _keys_of(X: Numbers, y: Numbers | None) -> tuple[Keys, Keys, Numbers]:
+    assert y is not None
+    return row_keys([X], X.shape[1]), row_keys([np.column_stack([X, y])], X.shape[1] + 1), y
 
 
 def _count_pairs(values: NDArray[np.generic]) -> float:

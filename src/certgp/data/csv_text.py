@@ -29,8 +29,8 @@ def text_header(path: Path, delimiter: str) -> tuple[str, ...]:
         return tuple(str(name) for name in reader.schema.names)
 
 
-def text_batches(path: Path, delimiter: str, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The named columns of all rows, some rows at a time; numbers are float64.
+def text_batches(path: Path, delimiter: str, names: Sequence[str], begin: int = 0) -> Iterator[pa.RecordBatch]:
+    """The named columns of all rows from row ``begin`` on, some rows at a time; numbers are float64.
 
     The parser chooses types by the first block alone, and stumbles over a word further down without saying where.
     """
@@ -38,7 +38,7 @@ def text_batches(path: Path, delimiter: str, names: Sequence[str]) -> Iterator[p
     try:
         with _open(path, delimiter, names, {}) as reader:
             types |= {field.name: pa.float64() for field in reader.schema if _is_number_type(field.type)}
-        with _open(path, delimiter, names, types) as reader:
+        with _open(path, delimiter, names, types, begin=begin) as reader:
             yield from reader
     except pa.ArrowInvalid as error:
         if "conversion error" in str(error):
@@ -114,10 +114,11 @@ def _open(
     names: Sequence[str],
     types: Mapping[str, pa.DataType],
     judge: Callable[[pa_csv.InvalidRow], str] | None = None,
+    begin: int = 0,
 ) -> pa_csv.CSVStreamingReader:
-    """A reader of the named columns; with ``judge``, which is asked about lines of other lengths, on one thread."""
+    """A reader of the named columns from row ``begin`` on; with ``judge``, which is asked about lines of other lengths, on one thread."""
     only = pa_csv.ConvertOptions(include_columns=list(names), column_types=types, strings_can_be_null=True)
-    blocks = pa_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=judge is None)
+    blocks = pa_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=judge is None, skip_rows_after_names=begin)
     parsing = _parsing(delimiter)
     if judge is not None:
         parsing.invalid_row_handler = judge

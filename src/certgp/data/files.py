@@ -128,7 +128,7 @@ def read(
     if stream is not None:
         rows = _store_stream(stream, Layout.of(stream.names, target, weights, inputs, drop), keeping, skipped)
     else:
-        files = open_table(_paths(source), skipped)
+        files = open_table(input_paths(source), skipped)
         if inputs is None and skipped is None:
             files.require_same_columns(except_for=[drop] if isinstance(drop, str) else drop)
         rows = store_files(files, Layout.of(files.names, target, weights, inputs, drop), keeping)
@@ -163,13 +163,21 @@ def _lie_as_they_are(files: TableFiles, layout: Layout, keeping: Keeping) -> Num
 
 def _store_stream(stream: Stream, layout: Layout, keeping: Keeping, skipped: Skipped | None) -> StoredRows:
     """All rows of a stream, decoded once."""
+    numbers = read_stream(stream, layout, keeping, skipped)
+    return layout.rows(numbers, None if stream.nameless else layout.inputs, skipped)
+
+
+def read_stream(
+    stream: Stream, layout: Layout, keeping: Keeping, skipped: Skipped | None
+) -> NDArray[Any] | NumbersInFile:
+    """The columns of a layout of all rows of a stream."""
     store: RowStore | None = None
     for part in _usable_parts(stream, layout, skipped):
         store = keeping.store(len(layout.columns), np.dtype(np.float64)) if store is None else store
         store.append(part)
     if store is None:
         raise DataFileError(f"{stream.what} has no rows that can be used; at least one is needed")
-    return layout.rows(store.numbers(), None if stream.nameless else layout.inputs, skipped)
+    return store.numbers()
 
 
 def _usable_parts(stream: Stream, layout: Layout, skipped: Skipped | None) -> Iterator[Numbers]:
@@ -218,7 +226,8 @@ def _usable_rows(rows: Rows, skipped: Skipped | None) -> Rows:
     return PickedRows(rows, np.flatnonzero(usable)) if skipped else rows
 
 
-def _paths(source: Any) -> list[str | Path]:
+def input_paths(source: Any) -> list[str | Path]:
+    """Paths and globs that were given to be read."""
     paths = [source] if isinstance(source, (str, Path)) else source
     if not isinstance(paths, (list, tuple)) or not all(isinstance(path, (str, Path)) for path in paths):
         raise InvalidInputError(

@@ -92,17 +92,40 @@ class Part(NamedTuple):
     behind: int  # number of the row that comes next in the file
 
 
-def read_parts(path: Path, names: Sequence[str], skipped: Skipped | None = None) -> Iterator[Part]:
-    """The named columns of all rows, (n, number of names) at a time.
+def read_range(path: Path, names: Sequence[str], start: int, stop: int, skips: bool) -> Iterator[Array]:
+    """The named columns of rows ``start`` to ``stop`` of a file, (n, number of names) at a time; where bad rows are
+    skipped, of those that are left.
+    """
+    at = 0
+    for part in read_parts(path, names, Skipped() if skips else None, 0 if skips else start):
+        at = at if skips else int(part.rows[0])
+        if len(part.rows) and at + len(part.rows) > start:
+            yield part.values[max(0, start - at) : stop - at]
+        at += len(part.rows)
+        if at >= stop:
+            return
+
+
+def count_rows(path: Path, names: Sequence[str], skipped: Skipped | None = None) -> int:
+    """Rows of a file, or of those that can be used; read through where nothing but reading tells."""
+    if skipped is None and ending(path) == ".parquet":
+        with _damage_reported(path):
+            return int(pa_parquet.read_metadata(path).num_rows)
+    return sum(len(part.rows) for part in read_parts(path, names, skipped))
+
+
+def read_parts(path: Path, names: Sequence[str], skipped: Skipped | None = None, after: int = 0) -> Iterator[Part]:
+    """The named columns of all rows, (n, number of names) at a time; of those before row ``after`` as many are left out
+    as the format makes easy.
 
     Missing and infinite values are refused, and so is a file without rows; or such rows are left out and counted, and
     of a file that is damaged in the middle all that follows.
     """
     lines: list[int] = []  # of a text, those that are left out
-    start = 0  # rows of the file that were parsed
+    begin = start = _easy_begin(path, after)  # rows of the file that were parsed, or left out
     try:
         with _damage_reported(path):
-            unchecked = _unchecked_parts(path, names, None if skipped is None else lines)
+            unchecked = _unchecked_parts(path, names, None if skipped is None else lines, start)
             for values in unchecked:
                 rows = _numbers_in_file(np.arange(start, start + len(values)), lines)
                 start += len(values)
@@ -118,15 +141,33 @@ def read_parts(path: Path, names: Sequence[str], skipped: Skipped | None = None)
     except DataFileError as error:
         if skipped is None:
             raise
-        skipped.add_file(path, str(error) if start == 0 else f"from row {start + 1} on, {error}")
+        skipped.add_file(path, str(error) if start == begin else f"from row {start + 1} on, {error}")
         return
     if skipped is not None:
         skipped.add_rows(path, len(lines))
         yield Part(np.empty(0, np.int64), np.empty((0, len(names))), start + len(lines))
-    if start == 0 and skipped is None:
+    if start == begin and skipped is None:
         raise DataFileError(f"{path} has no rows; leave it out, or skip it (on_bad_rows='skip', --on-bad-rows skip)")
-    if start == 0 and skipped is not None:
+    if start == begin and skipped is not None:
         skipped.add_file(path, "it has no rows")
+
+
+def _easy_begin(path: Path, after: int) -> int:
+    """The last row, none behind ``after``, at which reading can begin without looking at all rows before."""
+    kind = ending(path)
+    if after == 0 or kind not in (*DELIMITERS, ".parquet"):
+        return 0
+    if kind in DELIMITERS:
+        return after
+    with _damage_reported(path):
+        starts = _group_starts(pa_parquet.read_metadata(path))
+    return int(starts[np.searchsorted(starts, after, side="right") - 1])
+
+
+def _group_starts(metadata: pa_parquet.FileMetaData) -> NDArray[np.int64]:
+    """The first row of each row group of a Parquet file, and the number of rows."""
+    counts = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    return np.cumsum([0, *counts], dtype=np.int64)
 
 
 def stored_type(path: Path, names: Sequence[str]) -> np.dtype[Any]:
@@ -183,25 +224,27 @@ def _place(path: Path, row: int) -> str:
     if kind in DELIMITERS:
         return f" (line {row + 2})"
     if kind == ".parquet":
-        metadata = pa_parquet.read_metadata(path)
-        ends = np.cumsum([metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)])
-        return f" (row group {int(np.searchsorted(ends, row, side='right'))}, counted from 0)"
+        group = int(np.searchsorted(_group_starts(pa_parquet.read_metadata(path)), row, side="right")) - 1
+        return f" (row group {group}, counted from 0)"
     return ""
 
 
-def _unchecked_parts(path: Path, names: Sequence[str], lines: list[int] | None) -> Iterator[Array]:
-    """Parts as they are in the file, with NaN for what is missing; with ``lines`` also for words, and lines of a text
-    that have other lengths are left out.
+def _unchecked_parts(path: Path, names: Sequence[str], lines: list[int] | None, begin: int = 0) -> Iterator[Array]:
+    """Parts as they are in the file from row ``begin`` on, with NaN for what is missing; with ``lines`` also for words,
+    and lines of a text that have other lengths are left out.
     """
     kind, lenient = ending(path), lines is not None
     if kind in DELIMITERS and lines is not None:
         yield from _from_arrow(lenient_batches(path, DELIMITERS[kind], names, lines), names, path, lenient)
     elif kind in DELIMITERS:
-        yield from _from_arrow(text_batches(path, DELIMITERS[kind], names), names, path, lenient)
+        yield from _from_arrow(text_batches(path, DELIMITERS[kind], names, begin), names, path, lenient, begin)
     elif kind == ".parquet":
         with pa_parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
-            batches = file.iter_batches(_part_rows(len(names)), columns=list(names), use_threads=False)
-            yield from _from_arrow(batches, names, path, lenient)
+            groups = np.flatnonzero(_group_starts(file.metadata)[:-1] >= begin).tolist()
+            batches = file.iter_batches(
+                _part_rows(len(names)), row_groups=groups, columns=list(names), use_threads=False
+            )
+            yield from _from_arrow(batches, names, path, lenient, begin)
     elif kind in ARROW:
         with _open_arrow(path) as reader:
             yield from _from_arrow(_record_batches(reader), names, path, lenient)
@@ -235,8 +278,9 @@ def _record_batches(
         yield reader.get_batch(i)
 
 
-def _from_arrow(batches: Iterator[pa.RecordBatch], names: Sequence[str], path: Path, lenient: bool) -> Iterator[Array]:
-    start = 0
+def _from_arrow(
+    batches: Iterator[pa.RecordBatch], names: Sequence[str], path: Path, lenient: bool, start: int = 0
+) -> Iterator[Array]:
     for batch in batches:
         part = np.empty((batch.num_rows, len(names)))
         for j, name in enumerate(names):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from operator import add
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,9 @@ from certgp.data.columns import FLOATS, NUMBERS, TARGET, Numbers, as_numbers, co
 from certgp.errors import InvalidInputError
 
 Positions = slice | NDArray[np.int64]
+R = TypeVar("R")
+Weights = NDArray[np.float64] | None
+BlockTask = Callable[[slice, Numbers, Numbers | None, Weights], R]
 _FRAMES = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"))
 _FLOAT32_NAMES = ("float32", "float")  # "float" is Arrow's word
 
@@ -28,6 +33,7 @@ class Rows(ABC):
     n_rows: int
     n_columns: int  # of the inputs
     names: tuple[str, ...] | None = None  # of the input columns, where they have any
+    weights_are_checked: bool = False  # and none is zero
 
     @abstractmethod
     def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
@@ -43,6 +49,27 @@ class Rows(ABC):
         """All rows in order, at most ``rows`` at a time."""
         for start in range(0, self.n_rows, rows):
             yield self.take(slice(start, min(start + rows, self.n_rows)))
+
+    def map(self, task: Callable[[Numbers, Numbers | None], R], rows: int) -> Iterator[R]:
+        """task(X, y) of all rows in order, at most ``rows`` at a time; on a cluster, tasks run where the rows are."""
+        for X, y in self.chunks(rows):
+            yield task(X, y)
+
+    def fold(self, task: BlockTask[R], rows: int) -> R:
+        """sum over blocks of task(their positions, X, y, weights), likewise."""
+        return reduce(add, self.blocks(task, rows))
+
+    def blocks(self, task: BlockTask[R], rows: int) -> Iterator[R]:
+        """The same block by block, read here."""
+        start = 0
+        for X, y in self.chunks(rows):
+            here = slice(start, min(start + rows, self.n_rows))
+            yield task(here, X, y, self.weights(here))
+            start = here.stop
+
+    def pick(self, positions: NDArray[np.int64]) -> Rows:
+        """The rows at these positions; nothing is copied before it is read."""
+        return PickedRows(self, positions)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -133,6 +160,10 @@ def weigh_rows(rows: Rows, sample_weight: Any = None) -> Rows:
     """The rows with these weights (N,), or with their own where none are given, checked. Rows of weight zero are left
     out; weights that are all one are none.
     """
+    if rows.weights_are_checked:
+        if sample_weight is not None:
+            raise InvalidInputError("sample_weight is for rows in this process; name the column with weights= instead")
+        return rows
     own = rows.weights(slice(None))
     if sample_weight is not None and own is not None:
         raise InvalidInputError("the rows hold weights themselves; leave sample_weight out")
@@ -191,10 +222,14 @@ def as_rows(X: Any, y: Any = None) -> Rows:
 
 def read_target(rows: Rows, chunk_rows: int = 65_536) -> NDArray[np.float64]:
     """y (N,), or (N, q) of several outputs, of all rows in float64."""
-    parts = [y for _, y in rows.chunks(chunk_rows) if y is not None]
+    parts = [y for y in rows.map(_target_of, chunk_rows) if y is not None]
     if not parts:
         raise InvalidInputError("the rows hold no target y; give y, or rows whose take() returns it")
     return np.concatenate(parts, dtype=np.float64)
+
+
+def _target_of(_: Numbers, y: Numbers | None) -> Numbers | None:
+    return y
 
 
 def is_frame(X: Any) -> bool:

@@ -43,6 +43,12 @@ class Skipped:
         """A file, or what is left of it."""
         self._files[path] = reason
 
+    def add(self, other: Skipped) -> None:
+        """What another one counted."""
+        for path, count in other._rows.items():
+            self.add_rows(path, count)
+        self._files |= other._files
+
     def __bool__(self) -> bool:
         return bool(self._rows or self._files)
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from certgp.data.remote import RemoteRows
 from certgp.data.rows import Positions, Rows
 from certgp.data.standardise import Standardiser
+from certgp.data.store import StoredRows
 from certgp.errors import InvalidInputError
 
 KEPT_BYTES = 1 << 25  # standardised copies of at most this size are made once instead of at every pass
@@ -67,11 +70,24 @@ class Chunk:
         return Chunk(torch.cat([chunk.X for chunk in chunks]), torch.cat([chunk.y for chunk in chunks]), weight)
 
 
+@dataclass(frozen=True, eq=False)
+class Elsewhere:
+    """Rows on other machines, and what makes a source of one of their parts there."""
+
+    rows: RemoteRows
+    make: Callable[[StoredRows], RowSource]
+
+
 class RowSource(ABC):
     """A data set that can be read again and again in chunks; all follows from taking rows at any positions."""
 
     n_rows: int
     n_columns: int  # of the inputs
+
+    @property
+    def elsewhere(self) -> Elsewhere | None:
+        """Where the rows are; None where they are in this process."""
+        return None
 
     @abstractmethod
     def take(self, positions: Positions) -> Chunk:
@@ -85,6 +101,14 @@ class RowSource(ABC):
     def sample(self, rows: int, rng: np.random.Generator) -> Chunk:
         """At most ``rows`` rows drawn without replacement, in float64 and in their original order."""
         return self.take(np.sort(draw_positions(self.n_rows, rows, rng))).to(torch.float64)
+
+    def subset(self, positions: NDArray[np.int64]) -> RowSource:
+        """The rows at these positions; nothing is copied."""
+        return SubsetSource(self, positions)
+
+    def copied(self, positions: NDArray[np.int64], dtype: torch.dtype) -> RowSource:
+        """A copy of some rows where they are, for many passes."""
+        return ChunkSource(self.take(positions).to(dtype))
 
 
 class ChunkSource(RowSource):
@@ -101,11 +125,31 @@ class ChunkSource(RowSource):
 class StandardisedRows(RowSource):
     """Rows in the user's units, standardised as they are read; where they are few, once for all."""
 
-    def __init__(self, rows: Rows, standardiser: Standardiser, dtype: torch.dtype = torch.float64) -> None:
+    def __init__(
+        self, rows: Rows, standardiser: Standardiser, dtype: torch.dtype = torch.float64, keep: bool = True
+    ) -> None:
+        """``keep=False`` standardises at every pass, however few the rows are."""
         self._rows, self._standardiser, self._dtype = rows, standardiser, dtype
         self.n_rows, self.n_columns = rows.n_rows, rows.n_columns
-        few = 8 * rows.n_rows * rows.n_columns <= KEPT_BYTES
+        few = keep and self.elsewhere is None and 8 * rows.n_rows * rows.n_columns <= KEPT_BYTES
         self._kept = ChunkSource(self._standardise_all()) if few else None
+
+    @property
+    def elsewhere(self) -> Elsewhere | None:
+        if not isinstance(self._rows, RemoteRows):
+            return None
+        make = partial(StandardisedRows, standardiser=self._standardiser, dtype=self._dtype, keep=False)
+        return Elsewhere(self._rows, make)
+
+    def subset(self, positions: NDArray[np.int64]) -> RowSource:
+        if self.elsewhere is None:
+            return SubsetSource(self, positions)
+        return StandardisedRows(self._rows.pick(positions), self._standardiser, self._dtype)
+
+    def copied(self, positions: NDArray[np.int64], dtype: torch.dtype) -> RowSource:
+        if self.elsewhere is None:
+            return ChunkSource(self.take(positions).to(dtype))
+        return StandardisedRows(self._rows.pick(positions), self._standardiser, dtype)
 
     def take(self, positions: Positions) -> Chunk:
         return self._standardised(positions) if self._kept is None else self._kept.take(positions)

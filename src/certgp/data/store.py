@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any
@@ -151,6 +152,22 @@ class StoredRows(Rows):
     def on_disk(self) -> bool:
         """Are the rows in a file instead of in memory?"""
         return isinstance(self._numbers, NumbersInFile)
+
+    @property
+    def nbytes(self) -> int:
+        """Of all numbers."""
+        return int(self._numbers.shape[0] * self._numbers.shape[1] * self._numbers.dtype.itemsize)
+
+    def stored(self, positions: Positions) -> StoredRows:
+        """A copy of some rows, in memory."""
+        return self._with(self._numbers[positions].copy())
+
+    def joined(self, others: Sequence[StoredRows]) -> StoredRows:
+        """These rows and others with the same columns, in memory."""
+        return self._with(np.concatenate([each._numbers[:] for each in (self, *others)]))
+
+    def _with(self, numbers: NDArray[Any]) -> StoredRows:
+        return StoredRows(numbers, self.n_columns, self.names, target=self._target, weight=self._weight)
 
     def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
         found = self._numbers[positions]

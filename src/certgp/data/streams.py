@@ -26,6 +26,7 @@ class Stream:
     names: tuple[str, ...]
     nameless: bool  # are the names made up, because arrays have none?
     batches: Callable[[list[str]], Iterator[Any]]  # of the named columns: frames, or arrays in the order of the names
+    delayed: Callable[[list[str]], list[Any]] | None = None  # the same of Dask, for a cluster to compute
 
     def numbers(self, names: Sequence[str]) -> Iterator[Numbers]:
         """The named columns, (n, number of names) at a time; words and dates are refused."""
@@ -87,7 +88,10 @@ def _dask_frame(source: Any) -> Stream | None:
         for i in range(wanted.npartitions):
             yield wanted.partitions[i].compute()
 
-    return Stream("a Dask frame", tuple(map(str, source.columns)), False, batches)
+    def delayed(names: list[str]) -> list[Any]:
+        return list(source[names].to_delayed())
+
+    return Stream("a Dask frame", tuple(map(str, source.columns)), False, batches, delayed)
 
 
 def _dask_array(source: Any) -> Stream | None:
@@ -101,7 +105,11 @@ def _dask_array(source: Any) -> Stream | None:
         for i in range(source.numblocks[0]):
             yield np.asarray(source.blocks[i].compute(), dtype=np.float64)[:, columns]
 
-    return Stream("a Dask array", tuple(f"x{j}" for j in range(source.shape[1])), True, batches)
+    def delayed(names: list[str]) -> list[Any]:
+        columns = [int(name[1:]) for name in names]
+        return [block for (block,) in source[:, columns].rechunk({1: -1}).to_delayed().tolist()]
+
+    return Stream("a Dask array", tuple(f"x{j}" for j in range(source.shape[1])), True, batches, delayed)
 
 
 _KINDS = (_lazy_frame, _arrow_dataset, _arrow_reader, _dask_frame, _dask_array)

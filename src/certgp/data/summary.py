@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certgp.data.columns import Numbers
+from certgp.data.copies import row_keys
 from certgp.data.rows import Rows
 from certgp.data.spread import without_far_numbers
 from certgp.errors import InvalidInputError
@@ -68,44 +70,56 @@ def summarise(rows: Rows, distinct_limit: int = DISTINCT_LIMIT) -> Summary:
 
     Distinct rows are counted up to ``distinct_limit``, which they reach after as many rows where most are distinct.
     """
-    inputs = _RunningMoments([f"column {label} of X" for label in rows.labels])
-    target = _RunningMoments(["the target y"])
-    distinct, digest = _DistinctRows(distinct_limit), _Digest(rows.n_rows)
-    for start, X, y in checked_chunks(rows):
-        weights = rows.weights(slice(start, start + len(X)))
-        inputs.add(X)
-        if y is not None:
-            target.add(y[:, None], weights)
-        distinct.add(X)
-        digest.add(start, X, y, weights)
-    of_target = target.result() if target.n else None
-    found = inputs.result()
-    mean, scale, far = without_far_numbers(digest.rows(), found.mean, found.scale)
-    of_inputs = replace(found, mean=mean, scale=scale)
-    return Summary(rows.n_rows, rows.labels, of_inputs, of_target, distinct.count, digest.text(), far)
+    found = rows.fold(partial(_summarise_block, Shape.of(rows), distinct_limit, rows.n_rows), BLOCK_ROWS)
+    moments = found.inputs.result()
+    mean, scale, far = without_far_numbers(found.digest.rows(), moments.mean, moments.scale)
+    return Summary(
+        rows.n_rows,
+        rows.labels,
+        replace(moments, mean=mean, scale=scale),
+        None if found.target is None else found.target.result(),
+        found.distinct.count,
+        found.digest.text(rows.n_rows),
+        far,
+    )
 
 
 def check_finite(rows: Rows) -> None:
     """Refuse rows that hold NaN or infinity; they are read once."""
-    for _ in checked_chunks(rows):
-        pass
+    shape = Shape.of(rows)
+
+    def look(here: slice, X: Numbers, y: Numbers | None, _: Array | None) -> int:
+        check_block(shape, here, X, y)
+        return 0
+
+    rows.fold(look, BLOCK_ROWS)
 
 
-def checked_chunks(rows: Rows) -> Iterator[tuple[int, Numbers, Numbers | None]]:
-    """Number of the first row, X (n, D) and y (n,) of chunks whose shape and numbers are in order."""
-    start = 0
-    for X, y in rows.chunks(BLOCK_ROWS):
-        count = min(BLOCK_ROWS, rows.n_rows - start)
-        if X.shape != (count, rows.n_columns) or (y is not None and y.shape != (count,)):
-            raise InvalidInputError(
-                f"{type(rows).__name__}.take gave X {X.shape} and y {None if y is None else y.shape} for {count} rows "
-                f"from {start} on; expected X {(count, rows.n_columns)} and y {(count,)} or None"
-            )
-        _check_finite(X, "X", start, rows.labels)
-        if y is not None:
-            _check_finite(y[:, None], "y", start, None)
-        yield start, X, y
-        start += count
+@dataclass(frozen=True)
+class Shape:
+    """What blocks of some rows are compared with."""
+
+    what: str  # the class of the rows, for messages
+    n_columns: int
+    labels: tuple[str, ...]
+
+    @staticmethod
+    def of(rows: Rows) -> Shape:
+        """That of some rows."""
+        return Shape(type(rows).__name__, rows.n_columns, rows.labels)
+
+
+def check_block(shape: Shape, here: slice, X: Numbers, y: Numbers | None) -> None:
+    """Refuse a block of rows, those at these positions, whose shape or numbers are not in order."""
+    start, count = here.start, here.stop - here.start
+    if X.shape != (count, shape.n_columns) or (y is not None and y.shape != (count,)):
+        raise InvalidInputError(
+            f"{shape.what}.take gave X {X.shape} and y {None if y is None else y.shape} for {count} rows "
+            f"from {start} on; expected X {(count, shape.n_columns)} and y {(count,)} or None"
+        )
+    _check_finite(X, "X", start, shape.labels)
+    if y is not None:
+        _check_finite(y[:, None], "y", start, None)
 
 
 def _check_finite(values: Numbers, argument: str, start: int, labels: tuple[str, ...] | None) -> None:
@@ -125,99 +139,145 @@ def _check_finite(values: Numbers, argument: str, start: int, labels: tuple[str,
 
 def column_moments(values: Array, columns: list[str], weights: Array | None = None) -> Moments:
     """Moments of columns (n, D) that are in memory, with weights (n,) where they are not all one."""
-    running = _RunningMoments(columns)
-    running.add(values, weights)
-    return running.result()
+    return RunningMoments.of(values, tuple(columns), weights).result()
 
 
-class _RunningMoments:
+@dataclass(frozen=True, eq=False)
+class _Running:
+    """What a summary is made of, of some rows; ``+`` joins those of the rows that follow."""
+
+    inputs: RunningMoments
+    target: RunningMoments | None
+    distinct: _DistinctRows
+    digest: _Digest
+
+    def __add__(self, other: _Running) -> _Running:
+        target = None if self.target is None or other.target is None else self.target + other.target
+        return _Running(
+            self.inputs + other.inputs, target, self.distinct + other.distinct, self.digest + other.digest
+        )
+
+
+def _summarise_block(
+    shape: Shape, limit: int, n_rows: int, here: slice, X: Numbers, y: Numbers | None, weights: Array | None
+) -> _Running:
+    check_block(shape, here, X, y)
+    target = None if y is None else RunningMoments.of(y[:, None], ("the target y",), weights)
+    return _Running(
+        RunningMoments.of(X, tuple(f"column {label} of X" for label in shape.labels)),
+        target,
+        _DistinctRows.of(X, limit),
+        _Digest.of(n_rows, here.start, X, y, weights),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class RunningMoments:
     """Moments of the columns of blocks, merged as in Chan, Golub and LeVeque (1983), Updating formulae ..., eq. 1.5.
 
     With d = m_b - m_a:  m = m_a + d n_b / n,  S = S_a + S_b + d^2 n_a n_b / n, where S is the sum of centred squares.
     With weights the n are their sums.
     """
 
-    def __init__(self, columns: list[str]) -> None:
-        self._columns = columns
-        self.n: float = 0
-        self._mean = self._squares = np.zeros(len(columns))
-        self._least, self._largest = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
+    columns: tuple[str, ...]
+    n: float
+    mean: Array
+    squares: Array
+    least: Array
+    largest: Array
 
-    def add(self, X: Numbers, weights: Array | None = None) -> None:
-        """Take in a block (n, D), with weights (n,) where they are not all one."""
+    @staticmethod
+    def of(X: Numbers, columns: tuple[str, ...], weights: Array | None = None) -> RunningMoments:
+        """Those of a block (n, D), with weights (n,) where they are not all one."""
         n = len(X) if weights is None else float(weights.sum())
-        self._least = np.minimum(self._least, X.min(axis=0))
-        self._largest = np.maximum(self._largest, X.max(axis=0))
-        self._check_size()
+        least, largest = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        _check_size(least, largest, columns)
         mean = (X.sum(axis=0, dtype=np.float64) if weights is None else weights @ X) / n
         centred = X - mean
         squares = np.square(centred, out=centred)
         squares = squares.sum(axis=0) if weights is None else weights @ squares
-        if self.n == 0:
-            self._mean, self._squares = mean, squares
-        else:
-            gap, total = mean - self._mean, self.n + n
-            self._mean = self._mean + gap * (n / total)
-            self._squares = self._squares + squares + np.square(gap) * (self.n * n / total)
-        self.n += n
+        return RunningMoments(columns, n, mean, squares, least, largest)
+
+    def __add__(self, other: RunningMoments) -> RunningMoments:
+        gap, n, total = other.mean - self.mean, other.n, self.n + other.n
+        return RunningMoments(
+            self.columns,
+            total,
+            self.mean + gap * (n / total),
+            self.squares + other.squares + np.square(gap) * (self.n * n / total),
+            np.minimum(self.least, other.least),
+            np.maximum(self.largest, other.largest),
+        )
 
     def result(self) -> Moments:
         """The moments of all blocks."""
-        scale = np.sqrt(self._squares / (self.n or 1))
-        scale = np.where(scale > _ROUNDING * np.abs(self._mean), scale, 0.0)
-        spread = self._largest - self._least
+        scale = np.sqrt(self.squares / (self.n or 1))
+        scale = np.where(scale > _ROUNDING * np.abs(self.mean), scale, 0.0)
+        spread = self.largest - self.least
         for j in np.flatnonzero((spread > 0) & (spread < _SMALLEST)):
-            raise InvalidInputError(f"{self._columns[j]} varies too little to square ({spread[j]:.1e}); rescale it")
-        return Moments(self._mean, scale, self._least, self._largest)
-
-    def _check_size(self) -> None:
-        size = np.maximum(-self._least, self._largest)
-        for j in np.flatnonzero(size > _LARGEST):
-            raise InvalidInputError(f"{self._columns[j]} holds numbers too large to square ({size[j]:.1e}); rescale it")
+            raise InvalidInputError(f"{self.columns[j]} varies too little to square ({spread[j]:.1e}); rescale it")
+        return Moments(self.mean, scale, self.least, self.largest)
 
 
+def _check_size(least: Array, largest: Array, columns: Sequence[str]) -> None:
+    size = np.maximum(-least, largest)
+    for j in np.flatnonzero(size > _LARGEST):
+        raise InvalidInputError(f"{columns[j]} holds numbers too large to square ({size[j]:.1e}); rescale it")
+
+
+@dataclass(frozen=True, eq=False)
 class _DistinctRows:
-    """Counts distinct rows up to a limit."""
+    """Counts distinct rows up to a limit, by their keys."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit, self._seen = limit, set[bytes]()
+    keys: NDArray[np.uint64]
+    limit: int
+
+    @staticmethod
+    def of(X: Numbers, limit: int) -> _DistinctRows:
+        """Those of a block; no more of it are read than the limit needs."""
+        found = _DistinctRows(np.empty(0, np.uint64), limit)
+        for start in range(0, len(X), _HASHED_ROWS):
+            if found.count == limit:
+                break
+            found += _DistinctRows(np.unique(row_keys([X[start : start + _HASHED_ROWS]], X.shape[1])), limit)
+        return found
+
+    def __add__(self, other: _DistinctRows) -> _DistinctRows:
+        return self if self.count == self.limit else _DistinctRows(np.union1d(self.keys, other.keys), self.limit)
 
     @property
     def count(self) -> int:
-        return min(len(self._seen), self._limit)
-
-    def add(self, X: Numbers) -> None:
-        for start in range(0, len(X), _HASHED_ROWS):
-            if len(self._seen) >= self._limit:
-                return
-            block = np.ascontiguousarray(X[start : start + _HASHED_ROWS]) + 0.0  # -0.0 equals 0.0
-            self._seen.update(block.view(f"V{block.itemsize * block.shape[1]}").ravel().tolist())
+        return min(len(self.keys), self.limit)
 
 
+@dataclass(frozen=True, eq=False)
 class _Digest:
-    """A digest of shape, type and rows spread evenly over all."""
+    """Rows spread evenly over all, at most a thousand, and the layout of all."""
 
-    def __init__(self, n_rows: int) -> None:
-        self._spread = np.linspace(0, n_rows - 1, min(n_rows, _DIGEST_ROWS)).astype(np.int64)
-        self._inputs, self._targets = hashlib.sha256(), hashlib.sha256()
-        self._layout: tuple[object, ...] = (n_rows,)
-        self._picked: list[Array] = []
+    layout: tuple[int, str]  # number of columns and type
+    picked: tuple[tuple[Numbers, Numbers | None, Array | None], ...]  # inputs, targets, weights
 
-    def add(self, start: int, X: Numbers, y: Numbers | None, weights: Array | None) -> None:
-        here = self._spread[slice(*np.searchsorted(self._spread, [start, start + len(X)]))] - start
-        self._layout = (self._layout[0], X.shape[1], str(X.dtype))
-        picked = X[here]
-        self._inputs.update(picked.tobytes())
-        self._picked.append(picked.astype(np.float64))
-        if y is not None:
-            self._targets.update(y[here].tobytes())
-        if weights is not None:
-            self._targets.update(weights[here].tobytes())
+    @staticmethod
+    def of(n_rows: int, start: int, X: Numbers, y: Numbers | None, weights: Array | None) -> _Digest:
+        """Those in a block that begins at row ``start`` of ``n_rows``."""
+        spread = np.linspace(0, n_rows - 1, min(n_rows, _DIGEST_ROWS)).astype(np.int64)
+        at = spread[slice(*np.searchsorted(spread, [start, start + len(X)]))] - start
+        some = X[at], None if y is None else y[at], None if weights is None else weights[at]
+        return _Digest((X.shape[1], str(X.dtype)), (some,))
+
+    def __add__(self, other: _Digest) -> _Digest:
+        return _Digest(self.layout, self.picked + other.picked)
 
     def rows(self) -> Array:
-        """The rows themselves, at most a thousand (n, D)."""
-        return np.concatenate(self._picked)
+        """The rows themselves (n, D)."""
+        return np.concatenate([X for X, _, _ in self.picked], dtype=np.float64)
 
-    def text(self) -> str:
-        parts = repr(self._layout).encode() + self._inputs.digest() + self._targets.digest()
+    def text(self, n_rows: int) -> str:
+        """A digest of layout and rows."""
+        inputs, targets = hashlib.sha256(), hashlib.sha256()
+        for X, _, _ in self.picked:
+            inputs.update(X.tobytes())
+        for each in (*(y for _, y, _ in self.picked), *(weights for _, _, weights in self.picked)):
+            targets.update(b"" if each is None else each.tobytes())
+        parts = repr((n_rows, *self.layout)).encode() + inputs.digest() + targets.digest()
         return hashlib.sha256(parts).hexdigest()

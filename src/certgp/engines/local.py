@@ -56,6 +56,11 @@ class LocalEngine:
 
     def fold(self, task: Callable[[Chunk], T], source: RowSource, rank: int) -> T:
         """sum over chunks of task(chunk)."""
+        if source.elsewhere is not None:
+            raise InvalidInputError(
+                "the rows lie on a cluster and engine='local' folds here; give the estimator the engine that read them "
+                "(engine=), or read them here (certgp.read)"
+            )
         return sum_over(task, source.chunks(self.chunk_rows or even_rows(source.n_rows, default_chunk_rows(rank))))
 
 

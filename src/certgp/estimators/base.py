@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from certgp.checks import check_count, check_fraction, check_levels
 from certgp.data import Rows, Summary, check_finite, summarise
 from certgp.data.outputs import OutputRows
-from certgp.data.rows import read_target
 from certgp.errors import InvalidInputError
 from certgp.estimators import outputs as several
 from certgp.estimators.certifying import certify_model
@@ -202,7 +201,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         if not isinstance(X, Rows):
             return float(super().score(X, y, sample_weight))
         rows = load_rows(self, X, y, sample_weight, reset=False)
-        return float(super().score(rows, read_target(rows), rows.weights(slice(None))))
+        self._load_inputs(rows)  # says what lies outside
+        return self._fitted().score_sums(rows).r_squared
 
     def nlpd(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Any:
         """Mean negative log predictive density of y at X (n, D), in its units: lower is better; of outputs (q,).
@@ -213,8 +213,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         if isinstance(model, FittedOutputs):
             return several.score_outputs(model, OutputRows.of(rows))
         check_finite(rows)
-        densities = model.observations(rows).log_density(read_target(rows))
-        return -float(np.average(densities, weights=rows.weights(slice(None))))
+        return model.score_sums(rows).nlpd
 
     def log_marginal_likelihood(self) -> Any:
         """Log density of the training targets under the fitted model, in the units of y; of several outputs (q,)."""

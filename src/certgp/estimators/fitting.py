@@ -13,12 +13,10 @@ from sklearn.base import BaseEstimator
 
 from certgp.data import (
     ChunkSource,
-    PickedRows,
     Rows,
     RowSource,
     StandardisedRows,
     Standardiser,
-    SubsetSource,
     Summary,
     WeightedRows,
     summarise,
@@ -132,15 +130,15 @@ class Fitting:
                 f"but {n} rows give {count}; use calibrate=False or more rows"
             )
         held_out, learned = np.sort(order[:count]), np.sort(order[count:])
-        fit, _ = self._train(SubsetSource(self.source, learned))
+        fit, _ = self._train(self.source.subset(learned))
         model = self.model(fit.process)
-        aside = PickedRows(self.rows, held_out)
+        aside = self.rows.pick(held_out)
         (mean,), (variance,) = model.member_moments(aside)
         y = read_target(aside)
         weights = aside.weights(slice(None))
         noise = model.noise_variance if weights is None else model.noise_variance / weights
         model.process.noise_scale = noise_scale(y, mean, variance, noise)
-        more = SubsetSource(self.source, held_out)
+        more = self.source.subset(held_out)
         extended = model.extended(more, model.lower, model.upper, self.settings.engine)
         return self.model(extended.process), fit
 
@@ -161,7 +159,31 @@ def prepare_fitting(
     if source is None:
         source = StandardisedRows(rows, settings.standardiser, DTYPES[settings.dtype])
     seeded = partial(new_generator, estimator.random_state)
-    return Fitting(rows, given, summary, settings, source, estimator.trainer(settings), seeded)
+    trainer = estimator.trainer(settings)
+    if source.elsewhere is not None:
+        check_trains_elsewhere(type(estimator).__name__, trainer)
+    return Fitting(rows, given, summary, settings, source, trainer, seeded)
+
+
+def check_trains_elsewhere(name: str, trainer: Trainer) -> None:
+    """Refuse rows on a cluster where training reads them again and again in this process."""
+    settings = trainer.settings
+    here = "certgp.read brings the rows here"
+    if not trainer.only_folds:
+        raise InvalidInputError(
+            f"{name} trains on the rows themselves, in this process, and these lie on a cluster; {here}, and "
+            "MercerGP, FourierGP and SparseGP train on a cluster (all models predict there)"
+        )
+    if settings.is_student:
+        raise InvalidInputError(
+            f"likelihood='student' weighs the rows in this process, and these lie on a cluster; {here}, and "
+            "likelihood='gaussian' works there"
+        )
+    if settings.engine.in_process:
+        raise InvalidInputError(
+            f"the rows lie on a cluster and engine='local' trains here; give the engine that read them (engine=), or "
+            f"{here}"
+        )
 
 
 def run_rounds(

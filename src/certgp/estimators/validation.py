@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from certgp.data import Rows, Summary, as_rows, summarise
 from certgp.data.copies import without_copies
-from certgp.data.rows import is_frame, weigh_rows
-from certgp.data.summary import checked_chunks
+from certgp.data.columns import Numbers
+from certgp.data.rows import Weights, is_frame, weigh_rows
+from certgp.data.summary import BLOCK_ROWS, Shape, check_block
 from certgp.engines import Engine, LocalEngine
 from certgp.errors import (
     ConstantDataWarning,
@@ -178,17 +180,30 @@ def check_inputs(
 
     A column that never varied has no range and is ignored by the model.
     """
+    found = rows.fold(partial(_look_outside, Shape.of(rows), lower, upper, returns_to_prior), BLOCK_ROWS)
+    return replace(found, columns=tuple(label for label in rows.labels if label in found.columns))
+
+
+def _look_outside(
+    shape: Shape,
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    returns_to_prior: bool,
+    here: slice,
+    X: Numbers,
+    y: Numbers | None,
+    _: Weights,
+) -> OutsideRange:
+    """``check_inputs`` of a block."""
+    check_block(shape, here, X, y)
     varies = upper > lower
     margin = _MARGIN * (upper - lower)
-    count, well, columns = 0, 0, np.zeros(rows.n_columns, dtype=bool)
-    for _, X, _ in checked_chunks(rows):
-        outside = ((lower > X) | (upper < X)) & varies
-        if outside.any():
-            count += int(outside.any(axis=1).sum())
-            well += int((((lower - margin > X) | (upper + margin < X)) & varies).any(axis=1).sum())
-            columns |= outside.any(axis=0)
-    names = [label for label, holds in zip(rows.labels, columns, strict=True) if holds]
-    return OutsideRange(rows.n_rows, count, well, tuple(names), returns_to_prior)
+    outside = ((lower > X) | (upper < X)) & varies
+    if not outside.any():
+        return OutsideRange(len(X), returns_to_prior=returns_to_prior)
+    well = (((lower - margin > X) | (upper + margin < X)) & varies).any(axis=1)
+    names = tuple(label for label, holds in zip(shape.labels, outside.any(axis=0), strict=True) if holds)
+    return OutsideRange(len(X), int(outside.any(axis=1).sum()), int(well.sum()), names, returns_to_prior)
 
 
 def leave_copies_out(estimator: BaseEstimator, rows: Rows, summary: Summary) -> tuple[Rows, Summary]:

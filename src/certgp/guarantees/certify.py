@@ -58,7 +58,6 @@ _NEEDS_ROWS = "exact_solve certifies predictions: pass the rows to predict, cert
 _REFERENCE_FACTOR = 4  # first reference rank, in multiples of the model's
 _RELATIVE_HALF_WIDTH = 0.01  # without a tolerance: of the divergence itself
 _NEGLIGIBLE_PER_ROW = 1e-7  # nats
-_CHUNK = 65_536  # rows
 _INPUT_NOISE = (
     "the exact GP and this model are compared with constant noise; the noise that depends on the input, which "
     "intervals and densities of observations have, is not covered"
@@ -269,7 +268,11 @@ def _note_moved_rows(subject: Subject, certificate: Certificate, rows: RowSource
     transform = subject.process.model.transform
     if not transform.returns_outliers:
         return certificate
-    moved = sum(int((transform(chunk.X) != chunk.X).any(1).sum()) for chunk in rows.chunks(_CHUNK))
+
+    def count(chunk: Chunk) -> int:
+        return int((transform(chunk.X) != chunk.X).any(1).sum())
+
+    moved = subject.engine.fold(count, rows, rows.n_columns)
     if not moved:
         return certificate
     text = (

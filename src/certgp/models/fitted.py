@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from certgp.data import Rows, RowSource, Standardiser
+from certgp.data.columns import Numbers
+from certgp.data.rows import Weights
+from certgp.data.summary import RunningMoments
 from certgp.engines import Engine
 from certgp.engines.local import default_chunk_rows
+from certgp.errors import InvalidInputError
 from certgp.gp import Box, GaussianProcess, LowRankProcess, Mixture, NoiseModel
 from certgp.gp.process import check_dense
 from certgp.gp.student import StudentNoise
@@ -22,6 +26,39 @@ from certgp.kernels import Kernel
 from certgp.training.conditioning import condition_further
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSums:
+    """What scores of some rows are made of; ``+`` joins those of others."""
+
+    target: RunningMoments
+    errors: float  # sum of weight (y - mean)^2
+    losses: float  # sum of weight times negative log predictive density
+
+    @staticmethod
+    def of(found: Mixture, y: Array, weights: Weights) -> ScoreSums:
+        """Of rows with these predictive distributions, targets (n,) and weights (n,)."""
+        mean, _ = found.moments()
+        w = np.ones(len(y)) if weights is None else weights
+        errors, losses = np.square(y - mean), -found.log_density(y)
+        return ScoreSums(RunningMoments.of(y[:, None], ("y",), weights), float(w @ errors), float(w @ losses))
+
+    def __add__(self, other: ScoreSums) -> ScoreSums:
+        return ScoreSums(self.target + other.target, self.errors + other.errors, self.losses + other.losses)
+
+    @property
+    def nlpd(self) -> float:
+        """Weighted mean negative log predictive density."""
+        return self.losses / self.target.n
+
+    @property
+    def r_squared(self) -> float:
+        """1 - (mean squared error) / (variance of y); where y never varies 1 for no error and 0 for any."""
+        squares = float(self.target.squares[0])
+        if squares == 0.0:
+            return 1.0 if self.errors == 0.0 else 0.0
+        return 1.0 - self.errors / squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,15 +129,15 @@ class FittedModel:
 
     def member_moments(self, rows: Rows) -> tuple[Array, Array]:
         """Latent means and variances of the mixture's members, each (m, n), in the user's units, chunk by chunk."""
-        members, start = self.process.members, 0
-        means, variances = np.empty((len(members), rows.n_rows)), np.empty((len(members), rows.n_rows))
-        for X, _ in rows.chunks(default_chunk_rows(self.process.rank)):
-            inputs, part = self.tensor(X), slice(start, start + len(X))
-            start += len(X)
-            for i, member in enumerate(members):
-                mean, variance = member.moments(inputs)
-                means[i, part], variances[i, part] = mean.numpy(), variance.numpy()
+        parts = list(rows.map(self._moments_of, default_chunk_rows(self.process.rank)))
+        means, variances = (np.concatenate([part[i] for part in parts], axis=1) for i in (0, 1))
         return self.standardiser.mean_to_user(means), self.standardiser.variance_to_user(variances)
+
+    def _moments_of(self, X: Numbers, _: Numbers | None = None) -> tuple[Array, Array]:
+        """The same of a chunk, standardised."""
+        inputs = self.tensor(X)
+        means, variances = zip(*(member.moments(inputs) for member in self.process.members), strict=True)
+        return torch.stack(means).numpy(), torch.stack(variances).numpy()
 
     def latent(self, rows: Rows) -> Mixture:
         """The distribution of f at each row, in the user's units."""
@@ -109,11 +146,20 @@ class FittedModel:
 
     def observations(self, rows: Rows) -> Mixture:
         """The distribution of a new observation at each row, in the user's units, chunk by chunk."""
-        found = [
-            Mixture.of_observations(self.process, self.tensor(X))
-            for X, _ in rows.chunks(default_chunk_rows(self.process.rank))
-        ]
-        return self.in_user_units(Mixture.join(found))
+        found = rows.map(self._observations_of, default_chunk_rows(self.process.rank))
+        return self.in_user_units(Mixture.join(list(found)))
+
+    def _observations_of(self, X: Numbers, _: Numbers | None = None) -> Mixture:
+        return Mixture.of_observations(self.process, self.tensor(X))
+
+    def score_sums(self, rows: Rows) -> ScoreSums:
+        """Sums from which scores of rows with their target follow; on a cluster they are computed there."""
+        return rows.fold(self._score_block, default_chunk_rows(self.process.rank))
+
+    def _score_block(self, _: slice, X: Numbers, y: Numbers | None, weights: Weights) -> ScoreSums:
+        if y is None:
+            raise InvalidInputError("the rows hold no target y; give y, or rows whose take() returns it")
+        return ScoreSums.of(self.in_user_units(self._observations_of(X)), y.astype(np.float64), weights)
 
     def in_user_units(self, found: Mixture) -> Mixture:
         """Standardised predictive distributions in the units of y."""

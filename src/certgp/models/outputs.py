@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from certgp.data import Rows
 from certgp.data.columns import Numbers
@@ -69,7 +70,7 @@ class FittedOutputs:
         """The distribution of each f at each row."""
         if self._shared is None:
             return OutputMixtures([model.latent(rows) for model in self.models])
-        parts = [self._shared.moments(self.models[0].tensor(X)) for X, _ in self._chunks(rows)]
+        parts = list(rows.map(self._moments_of, self._chunk_rows))
         found = []
         for j, model in enumerate(self.models):
             mean, variance = (torch.cat([part[j][i] for part in parts])[None].numpy() for i in (0, 1))
@@ -81,9 +82,9 @@ class FittedOutputs:
         if self._shared is None:
             return OutputMixtures([model.observations(rows) for model in self.models])
         parts: list[list[Mixture]] = [[] for _ in self.models]
-        for X, _ in self._chunks(rows):
-            for j, (mean, variance, noise) in enumerate(self._shared.observations(self.models[0].tensor(X))):
-                parts[j].append(Mixture.of_sum(mean, variance, noise))
+        for found in rows.map(self._observations_of, self._chunk_rows):
+            for own, each in zip(parts, found, strict=True):
+                own.append(each)
         pairs = zip(self.models, parts, strict=True)
         return OutputMixtures([model.in_user_units(Mixture.join(own)) for model, own in pairs])
 
@@ -96,5 +97,15 @@ class FittedOutputs:
         """Joint draws (n, q, count); outputs are independent given their targets."""
         return np.stack([each.sample(rows, count, generator, include_noise) for each in self.models], 1)
 
-    def _chunks(self, rows: Rows) -> Iterator[tuple[Numbers, Numbers | None]]:
-        return rows.chunks(default_chunk_rows(self.models[0].process.rank + 2 * len(self.models)))
+    def _moments_of(self, X: Numbers, _: Numbers | None) -> Sequence[tuple[Tensor, Tensor]]:
+        """Latent moments of a chunk, one pair for each output, where these share features."""
+        assert self._shared is not None
+        return self._shared.moments(self.models[0].tensor(X))
+
+    def _observations_of(self, X: Numbers, _: Numbers | None) -> list[Mixture]:
+        assert self._shared is not None
+        return [Mixture.of_sum(*each) for each in self._shared.observations(self.models[0].tensor(X))]
+
+    @property
+    def _chunk_rows(self) -> int:
+        return default_chunk_rows(self.models[0].process.rank + 2 * len(self.models))

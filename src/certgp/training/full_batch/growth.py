@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from certgp.data import Chunk, ChunkSource, RowSource, draw_positions
+from certgp.data import Chunk, RowSource, draw_positions
 from certgp.engines import Engine
 from certgp.gp import LowRankModel
 from certgp.training.evaluation_log import EvaluationLog
@@ -91,7 +91,7 @@ class Growth:
         return True
 
     def _subset(self, count: int) -> RowSource:
-        return ChunkSource(self._source.take(np.sort(self._order[:count])).to(self._dtype))
+        return self._source.copied(np.sort(self._order[:count]), self._dtype)
 
     def _finish(self, run: _Run) -> OptimisationResult:
         """Steps with the gradient of all rows, until one gains next to nothing; the best point of all rows is kept."""

@@ -104,6 +104,7 @@ class StagedTrainer(Trainer):
     """Follows the plan of a recipe."""
 
     shares_outputs: ClassVar[bool] = True
+    only_folds: ClassVar[bool] = True
 
     def __init__(self, recipe: Recipe, settings: Settings) -> None:
         super().__init__(settings)
