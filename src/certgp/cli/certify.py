@@ -18,6 +18,7 @@ from certgp.cli.arguments import (
     positive_number,
     refuse_overwriting,
 )
+from certgp.cli.cluster import add_scheduler_option, engine_of
 from certgp.cli.columns import columns_for, named_for
 from certgp.cli.fitted_rows import training_rows
 from certgp.cli.output import Console
@@ -75,6 +76,7 @@ def add_parser(commands: Commands) -> None:
         help="where the reference is too weak for --tol, solve the exact system; asks first, showing the cost",
     )
     add_reading_options(parser)
+    add_scheduler_option(parser, "pass over those of --train there")
     parser.add_argument("--yes", action="store_true", help="do not ask before --exact-solve")
     parser.add_argument(
         "--out",
@@ -106,7 +108,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         )
     X = None
     if files is not None:
-        X = named_for(model, read_rows(files, columns_for(model, files, console).inputs, None, None, arguments))
+        here = argparse.Namespace(**vars(arguments) | {"scheduler": None})
+        X = named_for(model, read_rows(files, columns_for(model, files, console).inputs, None, None, here))
     console.status("certifying")
     started = time.perf_counter()
     certificate = _certificate(model, X, train, arguments, console)
@@ -158,6 +161,7 @@ def _check(arguments: argparse.Namespace) -> None:
     """Refuse options that would do nothing."""
     asked = [name for name in ("reference_rank", "tol", "delta") if getattr(arguments, name) is not None]
     asked += ["exact_solve"] if arguments.exact_solve else []
+    asked += ["scheduler"] if arguments.scheduler is not None else []
     if asked and not arguments.train:
         option = asked[0].replace("_", "-")
         raise InvalidInputError(f"--{option} reads the training rows again; give them with --train FILE")
@@ -175,7 +179,11 @@ def _certificate(
 
     if train is None:
         return cast("Certificate", model.certify(X))
-    rows = training_rows(model, train, arguments, console)
+    rows, engine = training_rows(model, train, arguments, console), engine_of(arguments)
+    if engine is not None:
+        if "engine" not in model.get_params(deep=False):
+            raise InvalidInputError(f"--scheduler is not for a {type(model).__name__}, which is certified here")
+        model.set_params(engine=engine)
     if arguments.reference_rank is not None:
         check_reference_rank("--reference-rank", arguments.reference_rank, rows.n_rows)
     found: Certificate = model.certify(

@@ -23,6 +23,7 @@ from certgp.cli.arguments import (
     seed,
 )
 from certgp.cli.card import card_fields, card_text, make_card
+from certgp.cli.cluster import add_scheduler_option, check_method, engine_of
 from certgp.cli.models import KERNELS, NOISES, build_model, check_model_options, describe_default_ranks
 from certgp.cli.output import Console, aligned, skipped_fields
 from certgp.cli.training_data import TrainingData, TrainingRows
@@ -41,6 +42,7 @@ _EXAMPLES = """\
   certgp fit train.csv --target price --max-seconds 60 --prefer proof --include-training-data --out price.model
   certgp fit train.csv --target price --method local --include-training-data --out price.model
   certgp fit 'parts/*.parquet' --target y --drop id --test-fraction 0.1 --out y.model --json
+  certgp fit 'parts/*.parquet' --target y --method mercer --scheduler tcp://host:8786 --out y.model
 """
 _CERTIFIED_AT_ONCE = 5_000  # rows of a local model
 _SOLVED_EXACTLY = 20_000  # rows, up to which the exact system takes seconds where a reference proves little
@@ -139,12 +141,14 @@ def add_parser(commands: Commands) -> None:
         "0.1, at most 2,000 rows, and 0 where there are fewer than 100)",
     )
     add_reading_options(parser)
+    add_scheduler_option(parser, "pass over them there (--method mercer, fourier and sparse)")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Check, read, fit, save, score, print: in this order, so that a mistake shows before the long part."""
     check_model_options(arguments.method, arguments.kernel, arguments.rank)
     _check_race_options(arguments)
+    check_method(arguments)
     _check_rows_may_be_saved(arguments)
     console.status("starting")
     _check_model_path(arguments.out)
@@ -166,7 +170,11 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         if "checkpoint" not in model.get_params(deep=False):
             raise InvalidInputError(f"--checkpoint is not for --method {arguments.method}; leave it out")
         model.set_params(checkpoint=arguments.checkpoint)
-    _announce(model, rows, console)
+    engine = engine_of(arguments)
+    if engine is None:
+        _announce(model, rows, console)
+    else:
+        model.set_params(engine=engine)
     started = time.perf_counter()
     rows.fit(model)
     seconds = time.perf_counter() - started

@@ -24,8 +24,6 @@ def training_rows(model: GPRegressor, train: TableFiles, arguments: argparse.Nam
     """The rows the model learned from; those that 'fit' held out for its test are left out again."""
     import numpy as np
 
-    from certgp.data import PickedRows
-
     columns = columns_for(model, train, console)
     if columns.target is None:
         known = model.target_name_ or "y"
@@ -37,7 +35,7 @@ def training_rows(model: GPRegressor, train: TableFiles, arguments: argparse.Nam
     if len(learned) == rows.n_rows:
         return rows
     console.notice(f"note: the {rows.n_rows - len(learned)} row(s) that the fit held out for its test are left out")
-    return PickedRows(rows, learned)
+    return rows.pick(learned)
 
 
 def _rows_of_the_fit(model: GPRegressor, present: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import math
 import tempfile
 import time
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from certgp.cli.arguments import DATA_HELP, add_bad_rows_option, add_command, coverage, refuse_overwriting
-from certgp.cli.columns import Columns, columns_for, rows_for
+from certgp.cli.cluster import add_scheduler_option, engine_of
+from certgp.cli.columns import Columns, columns_for
 from certgp.cli.output import Console, aligned, score_rows, skipped_fields
-from certgp.errors import DataFileError, ExtrapolationWarning, InvalidInputError
+from certgp.errors import DataFileError, InvalidInputError
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
-    from certgp.data import ArrayRows
-    from certgp.data.reading import Array
+    from certgp.cli.predicting import Predicted
     from certgp.data.tables import Columns as TableColumns
     from certgp.data.tables import TableFiles
+    from certgp.engines.dask import DaskEngine
     from certgp.estimators import GPRegressor
     from certgp.estimators.scores import Scores
 
@@ -56,6 +55,7 @@ def add_parser(commands: Commands) -> None:
         help="probability with which a new value lies between lower and upper (default: 0.95)",
     )
     add_bad_rows_option(parser, "; a column 'row' then says which rows of DATA, from 0, the others are")
+    add_scheduler_option(parser, "predict there")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -78,16 +78,17 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if model.outputs_ is not None:
         columns = replace(columns, target=None)
         names = f"mean_0, std_0, lower_0, upper_0 and so on for {len(model.outputs_)} outputs"
+    engine = engine_of(arguments)
     started = time.perf_counter()
     if printed:
         with tempfile.TemporaryFile() as text:  # nothing is printed where a row further down is refused
             with writing_to(text, ".csv") as write:
-                _predict(model, files, replace(columns, target=None), arguments.coverage, write, console)
+                _predict(model, files, replace(columns, target=None), arguments.coverage, write, console, engine)
             text.seek(0)
             console.copy(text)
         return
     with writing_table(arguments.out) as write:
-        n_rows, scores = _predict(model, files, columns, arguments.coverage, write, console)
+        n_rows, scores = _predict(model, files, columns, arguments.coverage, write, console, engine)
     seconds = time.perf_counter() - started
     fields: dict[str, object] = {
         "command": "predict",
@@ -110,72 +111,60 @@ def _predict(
     coverage: float,
     write: Callable[[TableColumns], None],
     console: Console,
+    engine: DaskEngine | None = None,
 ) -> tuple[int, Scores | None]:
     """Write the predictions of all rows; how many there are and, where the files hold the target, their scores."""
-    from certgp.estimators.held_out import count_outside
+    from certgp.cli.predicting import ScoreCounts
     from certgp.estimators.validation import OutsideRange
 
-    skipped, target = files.skipped, columns.target
-    if skipped is not None and target is not None:
+    skipped = files.skipped
+    if skipped is not None and columns.target is not None:
         console.notice("note: predictions are not scored with --on-bad-rows skip")
-        target = None
-    scoring, outside = _Scoring(files, target, coverage, console), OutsideRange()
-    started = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExtrapolationWarning)  # one about all rows follows
-        for numbers, X in files.chunks(columns.inputs, _CHUNK_ROWS):
-            outside += count_outside(model, rows_for(model, X))
-            predictions = _predictions(model, rows_for(model, X), coverage)
-            write(predictions if skipped is None else {"row": numbers, **predictions})
-            scoring.add(model, X, predictions)
-            speed = outside.n_rows / (time.perf_counter() - started)
-            console.status(f"predicted {outside.n_rows:,} rows, {speed:,.0f} a second")
+        columns = replace(columns, target=None)
+    outside, started = OutsideRange(), time.perf_counter()
+    counts = None if columns.target is None else ScoreCounts()
+    run = _predict_here(model, files, columns, coverage)
+    for part in run if engine is None else _predict_there(engine, model, files, columns, coverage):
+        if part.trouble is not None and counts is not None:
+            console.notice(f"note: predictions are not scored: {part.trouble}")
+        counts = None if counts is None or part.counts is None else counts + part.counts
+        outside += part.outside
+        write(part.columns if skipped is None else {"row": part.rows, **part.columns})
+        speed = outside.n_rows / (time.perf_counter() - started)
+        console.status(f"predicted {outside.n_rows:,} rows, {speed:,.0f} a second")
+    if not outside.n_rows:
+        raise DataFileError(f"{files.files[0]} has no rows that can be used; at least one is needed")
     if skipped is not None:
         skipped.warn()
     outside.warn()
-    return outside.n_rows, scoring.scores()
+    return outside.n_rows, None if counts is None else counts.scores(coverage)
 
 
-def _predictions(model: GPRegressor, X: ArrayRows, coverage: float) -> dict[str, Array]:
-    """Columns of the table to write; of several outputs a group for each, by number."""
-    import numpy as np
+def _predict_here(model: GPRegressor, files: TableFiles, columns: Columns, coverage: float) -> Iterator[Predicted]:
+    """Some rows at a time; a target that is empty, as in many tables of new rows, is no error."""
+    from certgp.cli.predicting import predict_rows
 
-    mean, std = model.predict(X, return_std=True)
-    lower, upper = model.predict_interval(X, coverage)
-    found = {"mean": np.asarray(mean), "std": std, "lower": lower, "upper": upper}
-    if model.outputs_ is None:
-        return found
-    return {f"{name}_{j}": each[:, j] for j in range(len(model.outputs_)) for name, each in found.items()}
-
-
-class _Scoring:
-    """Sums over chunks from which the scores of all rows follow, where the files hold the target."""
-
-    def __init__(self, files: TableFiles, target: str | None, coverage: float, console: Console) -> None:
-        self._targets = None if target is None else files.chunks([target], _CHUNK_ROWS)
-        self._coverage, self._console = coverage, console
-        self._n, self._squares, self._losses, self._inside = 0, 0.0, 0.0, 0
-
-    def add(self, model: GPRegressor, X: Array, predictions: Mapping[str, Array]) -> None:
-        """Take in the next chunk; a target that is empty, as in many tables of new rows, is no error."""
-        if self._targets is None:
-            return
+    targets = None if columns.target is None else files.chunks([columns.target], _CHUNK_ROWS)
+    for numbers, X in files.chunks(columns.inputs, _CHUNK_ROWS):
+        y, trouble = None, None
         try:
-            y = next(self._targets)[1][:, 0]
+            y = None if targets is None else next(targets)[1][:, 0]
         except DataFileError as error:
-            self._console.notice(f"note: predictions are not scored: {error}")
-            self._targets = None
-            return
-        self._n += len(y)
-        self._squares += float(((predictions["mean"] - y) ** 2).sum())
-        self._losses += len(y) * model.nlpd(rows_for(model, X, y))
-        self._inside += int(((predictions["lower"] <= y) & (y <= predictions["upper"])).sum())
+            targets, trouble = None, str(error)
+        yield replace(predict_rows(model, numbers, X, y, coverage), trouble=trouble)
 
-    def scores(self) -> Scores | None:
-        """The scores of all rows."""
-        from certgp.estimators.scores import Scores
 
-        if self._targets is None:
-            return None
-        n = self._n
-        return Scores(math.sqrt(self._squares / n), self._losses / n, self._inside / n, self._coverage)
+def _predict_there(
+    engine: DaskEngine, model: GPRegressor, files: TableFiles, columns: Columns, coverage: float
+) -> Iterator[Predicted]:
+    """On the workers of a cluster, piece by piece, in the order of the rows."""
+    from certgp.cli.predicting import PredictPiece, pieces_of
+
+    pieces, before = pieces_of(files), 0
+    task = PredictPiece(model, columns, coverage, files.skipped is not None)
+    for part in engine.map(task, pieces):
+        if files.skipped is not None and part.skipped is not None:
+            files.skipped.add(part.skipped)
+        if part.columns:
+            yield replace(part, rows=before + part.rows)
+        before += part.behind

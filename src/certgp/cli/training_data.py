@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from certgp.cli.cluster import engine_of
 from certgp.errors import DataFileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -68,14 +69,14 @@ class TrainingData:
 
     def read(self) -> TrainingRows:
         """Read the rows once and split them, without a second copy."""
-        from certgp.data import PickedRows, WeightedRows
+        from certgp.data import WeightedRows
 
         rows = read_rows(self.files, self.inputs, self.target, self.weights, self.arguments)
         share = held_out_share(self.arguments.test_fraction, rows.n_rows)
         train, test = split_rows(rows.n_rows, share, self.arguments.seed)
         if not len(test):
             return TrainingRows(self, rows, None, share)
-        return TrainingRows(self, PickedRows(rows, train), PickedRows(WeightedRows(rows, None), test), share)
+        return TrainingRows(self, rows.pick(train), WeightedRows(rows.pick(test), None), share)
 
     def positions(self) -> tuple[int | None, tuple[int, ...]]:
         """Width of an array X and where the inputs are in it; nothing where columns have names."""
@@ -99,10 +100,16 @@ def read_rows(
     weights: str | None,
     arguments: argparse.Namespace,
 ) -> Rows:
-    """Columns of some files, decoded once into memory or a scratch file; what was left out is said."""
+    """Columns of some files, decoded once into memory or a scratch file, or by the workers of a cluster; what was left
+    out is said.
+    """
     from certgp.data.files import Keeping, Layout, store_files
 
-    rows = store_files(files, Layout(inputs, target, weights), Keeping(arguments.memory, arguments.scratch))
+    layout, engine = Layout(inputs, target, weights), engine_of(arguments)
+    if engine is None:
+        rows: Rows = store_files(files, layout, Keeping(arguments.memory, arguments.scratch))
+    else:
+        rows = engine.read_files(files, layout)
     if files.skipped is not None:
         files.skipped.warn()
     return rows

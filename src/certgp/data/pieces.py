@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from certgp.data.columns import Numbers
 from certgp.data.files import Keeping, Layout, read_stream
 from certgp.data.reading import count_rows, read_range, stored_type
 from certgp.data.skipped import Skipped
 from certgp.data.store import RowStore, StoredRows
 from certgp.data.streams import Stream
 from certgp.data.tables import TableFiles
-from certgp.errors import DataFileError, InvalidInputError
+from certgp.errors import DataFileError
 
 
 @dataclass(frozen=True)
@@ -49,19 +47,19 @@ class Reading:
 
     def count(self, path: Path) -> tuple[int, Skipped | None]:
         """Rows of a file that can be used, and what was left out of it."""
-        _check_seen(path)
+        check_seen(path)
         skipped = Skipped() if self.skips else None
         return count_rows(path, self.layout.columns, skipped), skipped
 
     def decode(self, pieces: Sequence[Piece]) -> StoredRows:
-        """The rows of some pieces, in memory; those of weight zero are left out."""
+        """The rows of some pieces, in memory."""
         store = RowStore(len(self.layout.columns), self.dtype, memory=np.inf)
         for piece in pieces:
-            _check_seen(piece.path)
+            check_seen(piece.path)
             for values in read_range(piece.path, self.layout.columns, piece.start, piece.stop, self.skips):
                 store.append(values)
         pa.default_memory_pool().release_unused()
-        return self.layout.rows(self._weighed(store.numbers()[:], pieces[0].path), self.names, None)
+        return self.layout.rows(store.numbers(), self.names, None)
 
     def decode_batch(self, batch: Any, what: str) -> StoredRows:
         """The same of a batch in memory: a frame, or an array with the columns of the layout."""
@@ -71,18 +69,7 @@ class Reading:
 
         stream = Stream(what, self.layout.columns, self.names is None, batches)
         numbers = read_stream(stream, self.layout, Keeping(np.inf), Skipped() if self.skips else None)
-        return self.layout.rows(self._weighed(numbers[:], what), self.names, None)
-
-    def _weighed(self, numbers: NDArray[Any], where: object) -> NDArray[Any]:
-        if self.layout.weights is None:
-            return numbers
-        weights: Numbers = numbers[:, -1]
-        if bool((weights < 0.0).any()):
-            raise InvalidInputError(
-                f"the weights {self.layout.weights!r} in {where} hold a negative number; weights are numbers >= 0, the "
-                "noise variance of a row being s2 / weight, and 0 leaves the row out"
-            )
-        return numbers if bool(weights.all()) else numbers[weights > 0.0]
+        return self.layout.rows(numbers, self.names, None)
 
 
 def cut(files: Sequence[tuple[Path, int]], rows: int) -> list[list[Piece]]:
@@ -109,7 +96,8 @@ def join_skipped(found: Sequence[Skipped | None], known: Skipped | None) -> Skip
     return known
 
 
-def _check_seen(path: Path) -> None:
+def check_seen(path: Path) -> None:
+    """Refuse a file that a machine of a cluster does not have."""
     if not path.exists():
         raise DataFileError(
             f"this process does not see {path}; a cluster reads files itself, so put them in a folder that all its "

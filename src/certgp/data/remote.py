@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
 from typing import Any, Protocol, TypeVar
@@ -50,7 +50,7 @@ class PartsLayout:
 class RemoteRows(Rows):
     """Rows in parts elsewhere. ``map`` and ``fold`` run there, ``take`` brings rows here."""
 
-    weights_are_checked = True  # where they were read
+    weights_stay = True
 
     def __init__(self, parts: Parts, layout: PartsLayout, skipped: Skipped | None = None) -> None:
         self.parts, self.skipped, self._layout = parts, skipped, layout
@@ -63,7 +63,13 @@ class RemoteRows(Rows):
         return found.take(slice(None))
 
     def weights(self, positions: Positions) -> Weights:
-        return self._fetch(positions).weights(slice(None)) if self._layout.has_weights else None
+        if not self._layout.has_weights:
+            return None
+        where = np.arange(self.n_rows)[positions]
+        order = np.argsort(where, kind="stable")
+        found = np.empty(len(where))
+        found[order] = np.concatenate([np.empty(0), *self.parts.run(_weights, self._located(where[order]))])
+        return found
 
     def map(self, task: Callable[[Numbers, Numbers | None], R], rows: int) -> Iterator[R]:
         for results in self.parts.run(partial(_map_part, task), [(i, rows) for i in range(len(self.parts.counts))]):
@@ -89,7 +95,8 @@ class RemoteRows(Rows):
             mask[local] = True
             groups[-1].append((number, np.packbits(mask)))  # an eighth of a byte per row, whatever is picked
             counts[-1] += len(local)
-        return RemoteRows(self.parts.picked(_pick_marked, groups, counts), self._layout, self.skipped)
+        layout = replace(self._layout, names=self.names)
+        return RemoteRows(self.parts.picked(_pick_marked, groups, counts), layout, self.skipped)
 
     def _fetch(self, positions: Positions) -> StoredRows:
         """Some rows, here."""
@@ -99,6 +106,7 @@ class RemoteRows(Rows):
         chosen = self._located(positions[order])
         parts = list(self.parts.run(_pick, chosen or [(0, np.empty(0, np.int64))]))
         joined = join_stored(parts)
+        joined.names = self.names
         return joined if bool((np.diff(order) == 1).all()) else joined.stored(np.argsort(order, kind="stable"))
 
     def _located(self, positions: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
@@ -118,6 +126,10 @@ def join_stored(parts: Sequence[StoredRows]) -> StoredRows:
 
 def _pick(part: StoredRows, positions: NDArray[np.int64]) -> StoredRows:
     return part.stored(positions)
+
+
+def _weights(part: StoredRows, positions: NDArray[np.int64]) -> Weights:
+    return part.weights(positions)
 
 
 def _pick_marked(part: StoredRows, marks: NDArray[np.uint8]) -> StoredRows:

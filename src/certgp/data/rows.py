@@ -33,7 +33,7 @@ class Rows(ABC):
     n_rows: int
     n_columns: int  # of the inputs
     names: tuple[str, ...] | None = None  # of the input columns, where they have any
-    weights_are_checked: bool = False  # and none is zero
+    weights_stay: bool = False  # with the rows, which are elsewhere
 
     @abstractmethod
     def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
@@ -160,20 +160,20 @@ def weigh_rows(rows: Rows, sample_weight: Any = None) -> Rows:
     """The rows with these weights (N,), or with their own where none are given, checked. Rows of weight zero are left
     out; weights that are all one are none.
     """
-    if rows.weights_are_checked:
-        if sample_weight is not None:
-            raise InvalidInputError("sample_weight is for rows in this process; name the column with weights= instead")
-        return rows
     own = rows.weights(slice(None))
     if sample_weight is not None and own is not None:
         raise InvalidInputError("the rows hold weights themselves; leave sample_weight out")
+    if sample_weight is not None and rows.weights_stay:
+        raise InvalidInputError("sample_weight is for rows in this process; name their column with weights= instead")
     given = own if sample_weight is None else sample_weight
     if given is None:
         return rows
     weights = check_weights(given, rows.n_rows)
     present = np.flatnonzero(weights)
     if len(present) < len(weights):
-        rows, weights = PickedRows(rows, present), weights[present]
+        rows, weights = rows.pick(present), weights[present]
+    if rows.weights_stay:
+        return rows
     return WeightedRows(rows, None if (weights == 1.0).all() else weights)
 
 

@@ -153,9 +153,7 @@ class _Running:
 
     def __add__(self, other: _Running) -> _Running:
         target = None if self.target is None or other.target is None else self.target + other.target
-        return _Running(
-            self.inputs + other.inputs, target, self.distinct + other.distinct, self.digest + other.digest
-        )
+        return _Running(self.inputs + other.inputs, target, self.distinct + other.distinct, self.digest + other.digest)
 
 
 def _summarise_block(

@@ -105,9 +105,7 @@ class DaskEngine:
         Files, folders and globs must have the same names on all machines. A Dask frame or array is used partition by
         partition; persist it where it takes long to make.
         """
-        return read_source(
-            self._cluster, self.partitions, source, target, inputs, drop, weights, on_bad_rows, dtype
-        )
+        return read_source(self._cluster, self.partitions, source, target, inputs, drop, weights, on_bad_rows, dtype)
 
     def read_files(self, files: TableFiles, layout: Layout) -> Rows:
         """The same of files that were opened already."""

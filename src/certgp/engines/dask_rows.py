@@ -63,9 +63,7 @@ class DaskParts:
     def run(self, task: Task[R], chosen: Chosen) -> Iterator[R]:
         """task(part, argument) for the chosen parts, on the workers; results come in this order."""
         submit, job = self.cluster.submit, self.cluster.keep(task)
-        return self.cluster.in_order(
-            [partial(submit, _run, job, self.futures[i], argument) for i, argument in chosen]
-        )
+        return self.cluster.in_order([partial(submit, _run, job, self.futures[i], argument) for i, argument in chosen])
 
     def picked(self, task: Task[StoredRows], groups: Sequence[Chosen], counts: Sequence[int]) -> DaskParts:
         """New parts on the workers: task(part, argument) of each group's members, joined."""
@@ -139,12 +137,9 @@ def _hold(
 ) -> Rows:
     """Rows of decoded parts; few of them come here."""
     counts = list(cluster.in_order([partial(cluster.submit, _count, future) for future in futures]))
-    full = [i for i, count in enumerate(counts) if count]
-    if not full:
-        raise DataFileError("no row is left to learn from: all have weight zero; give some a weight above zero")
     layout = reading.layout
-    kept = DaskParts(cluster, [futures[i] for i in full], [counts[i] for i in full], partitions)
-    rows = RemoteRows(kept, PartsLayout(len(layout.inputs), reading.names, layout.weights is not None), skipped)
+    parts = DaskParts(cluster, futures, counts, partitions)
+    rows = RemoteRows(parts, PartsLayout(len(layout.inputs), reading.names, layout.weights is not None), skipped)
     return rows if rows.n_rows > FEW_ROWS else rows.pick(np.arange(rows.n_rows))
 
 

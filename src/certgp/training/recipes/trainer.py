@@ -76,7 +76,9 @@ class Trainer(ABC):
     learns_noise: ClassVar[bool] = False  # does it decide on noise(x) itself?
     folds_in_doubt: ClassVar[int] = FOLDS  # that are trained again where rows are few
     shares_outputs: ClassVar[bool] = False  # can several outputs have the same features?
-    only_folds: ClassVar[bool] = False  # is training made of folds and small samples, so that rows may lie on a cluster?
+    only_folds: ClassVar[bool] = (
+        False  # is training made of folds and small samples, so that rows may lie on a cluster?
+    )
     group: int = 1  # features come in groups of this size
 
     def __init__(self, settings: Settings) -> None:
