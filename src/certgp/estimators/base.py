@@ -65,6 +65,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     random_state: Any
     verbose: int
     callbacks: Sequence[Callback] | None
+    max_seconds: float | None
     target_name_: str | None = None  # of the table behind the fit, where it had names
     table_: Any = None  # its layout
     method_: str | None = None  # the method that won, where several were compared
