@@ -57,7 +57,7 @@ class StopRule:
 
     def _is_up_after(self, step: float) -> bool:
         if self.reason is None and self._allowed is not None and self._now() - self._start + step > self._allowed:
-            self.reason = f"max_seconds={self._max_seconds:g} were used up; more of them give a better fit"
+            self.reason = f"max_seconds={self._max_seconds:g} is used up; a longer limit gives a better fit"
         return self.reason is not None
 
 

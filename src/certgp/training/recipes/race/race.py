@@ -138,7 +138,7 @@ class Race(Trainer):
                 warnings.warn(each, stacklevel=2)
         outcome = winner.fit.outcome
         if outcome.stopped and not contest.is_over:
-            outcome = replace(outcome, reason=f"max_seconds={self._terms.max_seconds:g} were used up")
+            outcome = replace(outcome, reason=f"max_seconds={self._terms.max_seconds:g} is used up")
         trials = list_trials(contest.standings, self._log_unit)
         if self._terms.combine and len(rivals) > 1:
             found = stack(rivals, winner, self.settings.new_generator())
