@@ -46,7 +46,8 @@ def test_every_command_and_option_is_there(certgp, shell):
         assert command.name in script
         for option in command.options:
             for name in option.names:
-                assert (f"-l {name[2:]}" if shell == "fish" and name.startswith("--") else name) in script
+                fish = f"-l {name[2:]} " if name.startswith("--") else f"-s {name[1:]} "
+                assert (fish if shell == "fish" else name) in script
 
 
 def test_a_shell_that_is_not_known(certgp):

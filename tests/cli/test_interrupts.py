@@ -1,4 +1,4 @@
-"""Ctrl-C and time limits: what is saved, what is said, how to go on. A signal that a callback sends is a key pressed."""
+"""Ctrl-C and time limits: what is saved, what is said, how to go on. A signal from a callback is a key pressed."""
 
 from __future__ import annotations
 

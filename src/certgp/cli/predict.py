@@ -129,7 +129,7 @@ def _predict(
             write(predictions if skipped is None else {"row": numbers, **predictions})
             scoring.add(model, X, predictions)
             speed = outside.n_rows / (time.perf_counter() - started)
-            console.status(f"predicted {outside.n_rows:,} rows, {speed:,.0f} a second")
+            console.status("predicting", f"{outside.n_rows:,} rows, {speed:,.0f} rows/s")
     if skipped is not None:
         skipped.warn()
     outside.warn()
