@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,3 +49,31 @@ def write(path: Path, values: np.ndarray, names: tuple[str, ...] = NAMES) -> Pat
         table = pa.table(dict(zip(names, values.T, strict=True)))
         (pa_csv.write_csv if path.suffix == ".csv" else pa_parquet.write_table)(table, path)
     return path
+
+
+class Terminal(io.StringIO):
+    """A stream that a command takes for a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(stream: io.StringIO) -> list[str]:
+    """Lines of a terminal after carriage returns, erasures and movements of the cursor have done their work."""
+    lines, row, column = [""], 0, 0
+    for part in re.findall(r"\x1b\[[?\d;]*[A-Za-z]|[^\x1b]", stream.getvalue().replace("\r\n", "\n")):
+        if part == "\n":
+            row, column = row + 1, 0
+            lines += [""] * (row + 1 - len(lines))
+        elif part == "\r":
+            column = 0
+        elif part.startswith("\x1b") and part.endswith("A"):
+            row = max(0, row - int(part[2:-1] or 1))
+        elif part.startswith("\x1b") and part.endswith("K"):
+            lines[row] = "" if part == "\x1b[2K" else lines[row][:column]
+        elif not part.startswith("\x1b"):
+            lines[row] = lines[row][:column].ljust(column) + part + lines[row][column + 1 :]
+            column += 1
+    while len(lines) > 1 and not lines[-1] and not lines[-2]:
+        lines.pop()
+    return [line.rstrip() for line in lines]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import warnings
 from contextlib import redirect_stderr
 
 import pytest
-from cli_cases import rows, write
+from cli_cases import Terminal, rows, shown, write
 
 from certgp import __version__
 from certgp.cli import fit
@@ -17,22 +16,6 @@ from certgp.cli.main import main
 from certgp.cli.output import Console, aligned, one_line, table
 from certgp.errors import ConvergenceWarning, RankWarning
 from certgp.training import Iteration
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def shown(stream: io.StringIO) -> list[str]:
-    """Lines of a terminal after every carriage return has done its work."""
-    lines = []
-    for line in stream.getvalue().split("\n"):
-        cells: list[str] = []
-        for part in line.split("\r"):
-            cells[: len(part)] = part
-        lines.append("".join(cells).rstrip())
-    return lines
 
 
 def test_success_is_quiet_on_stderr_in_a_pipe(certgp, train):
@@ -53,27 +36,34 @@ def test_json_has_no_nan(capsys):
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1.0], "c": {"d": None}}
 
 
-def test_progress_moves_on_one_line_and_leaves_nothing(capsys):
+def test_progress_moves_on_one_line_and_leaves_nothing(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
     console, terminal = Console(), Terminal()
     with redirect_stderr(terminal):  # inside the test: pytest sets its own streams after fixtures
-        console.iteration(Iteration(7, -0.123456, 1.0, 4.21, 100))
-        assert shown(terminal) == ["fitting: iteration 7, objective per row -0.12346, rank 100, 4.2 s"]
+        console.expect(60.0)
+        console.iteration(Iteration(1, -0.123456, 1.0, 4.21, 100, 0.5, 1_000, "start greedy", 70))
         console.status("short")
-        assert shown(terminal) == ["short"]
         console.notice("note: hello")
         assert shown(terminal) == ["note: hello", ""]
         console.status("more")
         console.result({}, "done")
     assert shown(terminal) == ["note: hello", ""]
+    seen = terminal.getvalue()
+    assert "fitting: start greedy, iteration 1/70" in seen
+    assert "at most 56 s left, objective/row -0.1235, held-out 0.5000" in seen
+    assert "short" in seen
     assert capsys.readouterr().out == "done\n"
 
 
 def test_the_moving_line_never_wraps(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("COLUMNS", "60")
     terminal = Terminal()
     with redirect_stderr(terminal):
-        Console().status("x" * 100)
-    assert shown(terminal) == ["x" * 27]
+        console = Console()
+        console.status("predicting", "x" * 100, 0.5)
+        console.status("")
+    assert "xxx" in terminal.getvalue()
+    assert "x" * 60 not in terminal.getvalue()
 
 
 def test_a_fit_on_a_terminal_shows_iterations(tmp_path, capsys):
@@ -81,7 +71,7 @@ def test_a_fit_on_a_terminal_shows_iterations(tmp_path, capsys):
     terminal = Terminal()
     with redirect_stderr(terminal):
         assert main(["fit", str(tmp_path / "t.npz"), "--rank", "10", "--out", str(tmp_path / "m")]) == 0
-    assert re.search(r"iteration \d+, objective per row -?\d", terminal.getvalue())
+    assert re.search(r"iteration \d+/\d+", terminal.getvalue())
     assert shown(terminal) == [""]
     assert "rank 10" in capsys.readouterr().out
 
@@ -106,7 +96,7 @@ def test_a_rank_above_the_rows_warns_in_one_line(certgp, tmp_path):
     write(tmp_path / "t.npz", rows(12))
     outcome = certgp("fit", "t.npz", "--rank", 50, "--out", "m")
     assert outcome.code == 0
-    assert "warning: rank=50 is more than the 12 distinct row(s)" in outcome.err
+    assert "warning: --rank 50 is more than the 12 distinct row(s)" in outcome.err
     assert all(line.startswith("warning: ") for line in outcome.err.splitlines())
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -12,11 +10,9 @@ import torch
 
 from certgp.data import Chunk, ChunkSource
 from certgp.errors import CheckpointError
-from certgp.training import Iteration
 from certgp.training.checkpoint import Checkpoint
 from certgp.training.mini_batch.squared_error import Regression, SquaredErrorTask
 from certgp.training.mini_batch.steps import MinibatchSettings, rate_factor, train_minibatches
-from certgp.training.progress import ProgressBar
 from certgp.transforms import TanhNetwork
 from helpers import random_inputs
 
@@ -153,26 +149,6 @@ def test_few_rows_get_as_many_steps_as_many_rows():
     assert np.ptp(np.bincount(steps)) == 0  # every chunk equally often
     assert MinibatchSettings().rows_per_step(10**6) == 250
     assert MinibatchSettings().rows_per_step(1000) == 100
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_progress_bar(monkeypatch, capsys):
-    bar = ProgressBar(4)
-    records = [Iteration(i, 0.5, 1.0, 2.0 * i, 3, None if i % 2 else 0.25) for i in range(1, 5)]
-    for record in records:
-        assert bar(record) is None  # a true value would stop the fit
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "[#####---------------] 1/4  objective/row 0.5000  2.0 s"
-    assert lines[3] == "[####################] 4/4  objective/row 0.5000  held-out score 0.2500  8.0 s"
-    monkeypatch.setattr(sys, "stdout", Terminal())
-    for record in records:
-        bar(record)
-    assert sys.stdout.getvalue().count("\r") == 4
-    assert sys.stdout.getvalue().count("\n") == 1  # the line moves on when the run is done
 
 
 # -------------------- checkpoints

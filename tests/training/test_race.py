@@ -86,7 +86,7 @@ def test_the_time_is_kept_though_a_method_is_slow():
     )
     assert time.perf_counter() - began < 1.2 * 2.0
     assert fit.outcome.stopped
-    assert fit.outcome.reason == "max_seconds=2 were used up"
+    assert fit.outcome.reason == "max_seconds=2 is used up"
     assert fit.process.n_rows == 200
 
 

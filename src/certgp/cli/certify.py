@@ -23,6 +23,7 @@ from certgp.cli.columns import columns_for, named_for
 from certgp.cli.fitted_rows import training_rows
 from certgp.cli.output import Console
 from certgp.cli.training_data import read_rows
+from certgp.cli.words import in_cli_words
 from certgp.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -116,11 +117,12 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     fields: dict[str, object] = {"command": "certify", "model": str(arguments.model)}
     fields |= certificate.to_dict() | {"seconds": time.perf_counter() - started}
     explained = model.explain(certificate, X)
-    fields |= {"verdict": explained.verdict, "meaning": list(explained.meaning), "limits": list(explained.limits)}
+    meaning = [in_cli_words(each) for each in explained.meaning]
+    fields |= {"verdict": explained.verdict, "meaning": meaning, "limits": list(explained.limits)}
     saved = "" if arguments.out is None else f"\n\nbounds of every row: {arguments.out}"
     if arguments.out is not None and X is not None:
         _write_bounds(arguments.out, model, X, certificate)
-    console.result(fields, explained.text() + saved)
+    console.result(fields, in_cli_words(explained.text()) + saved)
     return _judged(certificate, arguments.max_error, console)
 
 
@@ -193,6 +195,7 @@ def _certificate(
         tol=arguments.tol,
         delta=arguments.delta,
         exact_solve=_asking(arguments.yes, console) if arguments.exact_solve else False,
+        progress=lambda text: console.status(f"certifying: {text}"),
     )
     return found
 

@@ -24,9 +24,11 @@ from certgp.cli.arguments import (
 )
 from certgp.cli.card import card_fields, card_text, make_card
 from certgp.cli.cluster import add_scheduler_option, check_method, engine_of
+from certgp.cli.interrupts import INTERRUPTED, resume_words, stopping_on_interrupt
 from certgp.cli.models import KERNELS, NOISES, build_model, check_model_options, describe_default_ranks
 from certgp.cli.output import Console, aligned, skipped_fields
 from certgp.cli.training_data import TrainingData, TrainingRows
+from certgp.cli.words import in_cli_words
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.methods import CONTESTANTS, methods
 
@@ -34,12 +36,13 @@ if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
     from certgp.estimators import GPRegressor
     from certgp.guarantees import Certificate
+    from certgp.training import Callback
 
 _EXAMPLES = """\
   certgp fit train.csv --target price --out price.model
   certgp fit train.npz --method sparse --kernel matern52 --rank 300 --out y.model
   certgp fit train.npz --method deep-fourier --out y.model
-  certgp fit train.csv --target price --max-seconds 60 --prefer proof --include-training-data --out price.model
+  certgp fit train.csv --target price --time-limit 60 --prefer proof --include-training-data --out price.model
   certgp fit train.csv --target price --method local --include-training-data --out price.model
   certgp fit 'parts/*.parquet' --target y --drop id --test-fraction 0.1 --out y.model --json
   certgp fit 'parts/*.parquet' --target y --method mercer --scheduler tcp://host:8786 --out y.model
@@ -47,7 +50,7 @@ _EXAMPLES = """\
 _CERTIFIED_AT_ONCE = 5_000  # rows of a local model
 _SOLVED_EXACTLY = 20_000  # rows, up to which the exact system takes seconds where a reference proves little
 _ANNOUNCED_ROWS = 500_000  # of so many a fit may take minutes
-_RACE_OPTIONS = ("effort", "max_seconds", "prefer", "combine")
+_RACE_OPTIONS = ("effort", "prefer", "combine")
 
 
 def add_parser(commands: Commands) -> None:
@@ -99,11 +102,12 @@ def add_parser(commands: Commands) -> None:
         help="for --method auto: how many methods are tried how long (default: medium)",
     )
     parser.add_argument(
-        "--max-seconds",
         "--time-limit",
-        metavar="S",
+        "--max-seconds",
+        dest="max_seconds",
+        metavar="SECONDS",
         type=positive_number,
-        help="for --method auto: stop in time to end after about so many seconds",
+        help="train for about so long at most and keep the best model so far; reading, proof and scores come on top",
     )
     parser.add_argument(
         "--prefer",
@@ -144,8 +148,10 @@ def add_parser(commands: Commands) -> None:
     add_scheduler_option(parser, "pass over them there (--method mercer, fourier and sparse)")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Check, read, fit, save, score, print: in this order, so that a mistake shows before the long part."""
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Check, read, fit, save, score, print: in this order, so that a mistake shows before the long part. Interrupted,
+    a fit saves the best model so far.
+    """
     check_model_options(arguments.method, arguments.kernel, arguments.rank)
     _check_race_options(arguments)
     check_method(arguments)
@@ -158,32 +164,44 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     rows = data.read()
 
     console.status("fitting")
+    from certgp.training import StopRule
+
+    rule = StopRule()  # asked by Ctrl-C
+    callbacks: list[Callback] = [console.iteration, rule]
     model = build_model(
-        arguments.method, arguments.kernel, arguments.rank, arguments.seed, [console.iteration], arguments.max_iter
+        arguments.method, arguments.kernel, arguments.rank, arguments.seed, callbacks, arguments.max_iter
     )
     if arguments.rank == "auto":
         model.set_params(tolerance=arguments.tolerance)
     if arguments.noise is not None:
         model.set_params(noise=arguments.noise)
     model.set_params(likelihood=arguments.likelihood, **_race_options(arguments))
-    if arguments.checkpoint is not None:
-        if "checkpoint" not in model.get_params(deep=False):
-            raise InvalidInputError(f"--checkpoint is not for --method {arguments.method}; leave it out")
-        model.set_params(checkpoint=arguments.checkpoint)
+    _set_where_possible(model, "--checkpoint", "checkpoint", arguments)
+    _set_where_possible(model, "--time-limit", "max_seconds", arguments)
     engine = engine_of(arguments)
     if engine is None:
         _announce(model, rows, console)
     else:
         model.set_params(engine=engine)
+    if arguments.max_seconds is not None:
+        console.expect(arguments.max_seconds)
     started = time.perf_counter()
-    rows.fit(model)
+    with stopping_on_interrupt(rule, console):
+        rows.fit(model)
     seconds = time.perf_counter() - started
-    certificate, obstacle = _certificate(model)
-    _save(model, arguments.out, console)
-    console.status("scoring")
-    card = None if rows.test is None else make_card(model, rows, arguments.seed)
     n_rows = model.n_rows_  # those of weight zero are not among them
     fields = _fields(arguments, model, seconds, n_rows) | {"columns": list(data.inputs), "target": data.target}
+    facts = _facts(arguments, model, seconds, n_rows)
+    if rule.reason is not None:
+        _save(model, arguments.out, console)
+        further = [("saved", f"{arguments.out}, the best model so far"), ("to go on", resume_words(arguments))]
+        console.result(fields | {"interrupted": True}, aligned([*facts, *further]))
+        return INTERRUPTED
+    console.status("proving")
+    certificate, obstacle = _certificate(model)
+    _save(model, arguments.out, console)
+    console.status("scoring beside simple models")
+    card = None if rows.test is None else make_card(model, rows, arguments.seed)
     fields["certificate"] = None if certificate is None else certificate.to_dict()
     fields["not_certifiable"] = obstacle
     fields["skipped"] = skipped_fields(data.files)
@@ -192,15 +210,26 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if certificate is not None:
         coverage = None if card is None else card.model.coverage(0.95)
         explained = model.explain(certificate, coverage=coverage)
-        told = [("certified", " ".join(explained.meaning)), ("not said", " ".join(explained.limits))]
-        fields["meaning"] = list(explained.meaning)
+        meaning = [in_cli_words(each) for each in explained.meaning]
+        told = [("certified", " ".join(meaning)), ("not said", " ".join(explained.limits))]
+        fields["meaning"] = meaning
     steps = [
         ("to certify", f"impossible: {obstacle}" if obstacle else _certify_command(arguments, model)),
         ("to report", _report_command(arguments, has_test=card is not None)),
         ("saved", str(arguments.out)),
     ]
-    facts = _facts(arguments, model, seconds, n_rows)
     console.result(fields, "\n\n".join([aligned(facts), card_text(card), aligned([*told, *steps])]))
+    return 0
+
+
+def _set_where_possible(model: GPRegressor, option: str, name: str, arguments: argparse.Namespace) -> None:
+    """Give the model a parameter that an option names; methods that lack it are told apart here."""
+    value = vars(arguments)[name]
+    if value is None:
+        return
+    if name not in model.get_params(deep=False):
+        raise InvalidInputError(f"{option} is not for --method {arguments.method}; leave it out")
+    model.set_params(**{name: value})
 
 
 def _announce(model: GPRegressor, rows: TrainingRows, console: Console) -> None:
@@ -271,7 +300,7 @@ def _certificate(model: GPRegressor) -> tuple[Certificate | None, str | None]:
         # features that do not certify themselves: one pass through a reference
         return model.certify() if model.certifies_itself else model.certify(reference_rank=4 * model.rank_), None
     except NotCertifiableError as error:
-        return None, str(error)
+        return None, in_cli_words(str(error))
 
 
 def _certify_command(arguments: argparse.Namespace, model: GPRegressor) -> str:
@@ -318,7 +347,8 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
         "log_marginal_likelihood": float(model.log_marginal_likelihood_),
         "n_iter": int(model.n_iter_),
         "converged": bool(model.converged_),
-        "stop_reason": model.stop_reason_,
+        "stop_reason": in_cli_words(model.stop_reason_),
+        "interrupted": False,
         "stages": [asdict(stage) for stage in model.history_.stages],
         "seconds": seconds,
     }
@@ -355,11 +385,11 @@ def _facts(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_
     per_row = model.log_marginal_likelihood_ / n_rows
     return [
         ("model", f"{type(model).__name__}, {model.kernel_.name} kernel, {_size(model)}"),
-        *([("chosen", model.choice_)] if model.choice_ is not None else []),
+        *([("chosen", in_cli_words(model.choice_))] if model.choice_ is not None else []),
         *_left_out(arguments),
         ("data", f"{n_rows:,} rows, {model.n_features_in_} input column(s)"),
         ("noise", f"{model.noise_variance_**0.5:.5g} (standard deviation){_noise_gain(model)}"),
         ("log evidence", f"{model.log_marginal_likelihood_:.2f} ({per_row:.4f} per row)"),
         *_stages(model),
-        ("stopped", f"after {model.n_iter_} iterations and {seconds:.1f} s: {model.stop_reason_}"),
+        ("stopped", f"after {model.n_iter_} iterations and {seconds:.1f} s: {in_cli_words(model.stop_reason_)}"),
     ]

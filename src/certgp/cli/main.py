@@ -1,8 +1,9 @@
 """Entry point: parse the command line, run one command, turn errors into one line and an exit code.
 
-Exit codes: 0 success, 2 bad input or a file that cannot be used, 3 an error bound above ``certify --max-error``, 130
-interrupted. An error of the program itself keeps its traceback and exits with 1, to be reported. torch and scikit-learn
-are imported by the commands only. Other packages add commands of their own (``plugins``).
+Exit codes: 0 success, 1 an error of the program itself, which keeps its traceback, to be reported, 2 bad input or a
+file that cannot be used, 3 an error bound above ``certify --max-error``, 130 interrupted (a fit has then saved the best
+model so far). torch and scikit-learn are imported by the commands only. Other packages add commands of their own
+(``plugins``).
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import sys
 from collections.abc import Sequence
 
 from certgp import __version__
-from certgp.cli import certify, demo, fit, predict, rank, report
+from certgp.cli import certify, completion, demo, fit, predict, rank, report
 from certgp.cli.arguments import OneLineParser
+from certgp.cli.interrupts import INTERRUPTED
 from certgp.cli.output import Console
 from certgp.cli.plugins import add_plugins, refuse_missing_plugin
+from certgp.cli.words import in_cli_words
 from certgp.errors import CertgpError
 
 _EXAMPLES = """\
@@ -28,6 +31,7 @@ examples:
   certgp certify price.model new.csv                              proven distance to the exact GP
   certgp report price.model train.csv --out report.html           one page: scores, calibration, inputs, proof
   certgp rank train.csv --target price                            how many features the table needs
+  certgp completion bash                                          let your shell complete commands and options
   certgp datasets list                                            the benchmark data sets and which are here (*)
   certgp reproduce all --quick                                    the paper's tables and figures, small (*)
 
@@ -48,7 +52,7 @@ def build_parser(argv: Sequence[str], console: Console) -> argparse.ArgumentPars
     )
     parser.add_argument("--version", action="version", version=f"certgp {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (fit, predict, certify, report, rank, demo):
+    for command in (fit, predict, certify, report, rank, demo, completion):
         command.add_parser(commands)
     wanted = next((argument for argument in argv if not argument.startswith("-")), None)
     if wanted not in commands.choices and argv[:1] != ["--version"]:
@@ -64,17 +68,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     try:
         arguments = build_parser(argv, console).parse_args(argv)
+        arguments.argv = list(argv)
         console = Console(as_json=arguments.json)
         with console.warnings_as_lines():
             return arguments.run(arguments, console) or 0
     except KeyboardInterrupt:
         console.notice("interrupted")
-        return 130
+        return INTERRUPTED
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:  # a second Ctrl-C
+            console.notice("interrupted; nothing was saved")
+        raise
     except BrokenPipeError:  # the reader of our output has left, as `head` does: not an error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (CertgpError, OSError) as error:
-        console.notice(f"error: {error}")
+        console.notice(f"error: {in_cli_words(str(error))}")
         return 2
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "allocate memory" not in str(error):  # torch's form of a MemoryError

@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, TextIO
 
+from certgp.cli.display import Display
+from certgp.cli.words import in_cli_words
 from certgp.errors import CertgpWarning
 
 if TYPE_CHECKING:
@@ -25,9 +27,7 @@ class Console:
 
     def __init__(self, as_json: bool = False) -> None:
         self._as_json = as_json
-        self._status = ""  # what the moving line shows now
-        self._expected: float | None = None  # seconds of a fit
-        self._last_seconds = 0.0
+        self._display = Display()
 
     def result(self, fields: Mapping[str, object], text: str) -> None:
         """The outcome of the command: one JSON object, or text for people."""
@@ -45,33 +45,26 @@ class Console:
         self.status("")
         print(one_line(text), file=sys.stderr, flush=True)
 
-    def status(self, text: str) -> None:
-        """Replace the moving line; it exists on a terminal only, and an empty text removes it."""
-        if not sys.stderr.isatty():
-            return
-        text = text[: max(10, shutil.get_terminal_size().columns - 3)]  # a line that wraps could not be taken back
-        if text or self._status:
-            blank = " " * (len(self._status) + 2)  # the terminal may have added ^C
-            sys.stderr.write(f"\r{blank}\r{text}")
-            sys.stderr.flush()
-        self._status = text
+    def status(self, text: str, figures: str = "", share: float | None = None) -> None:
+        """Replace the moving line, with a bar where the ``share`` of the work that is done is known; it exists on a
+        terminal only, and an empty text removes it.
+        """
+        if text:
+            self._display.show(text, figures, share)
+        else:
+            self._display.clear()
 
     def expect(self, seconds: float) -> None:
-        """Tell how long the fit will take, so that progress can say what is left."""
-        self._expected = seconds
+        """Tell how long the fit will take at most, so that progress can say what is left."""
+        self._display.expect(seconds)
 
     def iteration(self, record: Iteration) -> None:
-        """Progress of a fit; a training callback. With its rows, how many of them a second and what is left."""
-        text = (
-            f"fitting: iteration {record.iteration}, objective per row {record.value:.5f}, "
-            f"rank {record.rank}, {record.seconds:.1f} s"
-        )
-        if record.rows is not None and record.seconds > self._last_seconds:
-            text += f", {record.rows:,} rows, {record.rows / (record.seconds - self._last_seconds):,.0f} rows/s"
-        if self._expected is not None:
-            text += f", at most {max(0.0, self._expected - record.seconds):.0f} s left"
-        self._last_seconds = record.seconds
-        self.status(text)
+        """Progress of a fit; a training callback."""
+        self._display.show_iteration(record)
+
+    def stopping(self) -> None:
+        """The user asked the fit to end."""
+        self._display.stopping()
 
     @contextmanager
     def warnings_as_lines(self) -> Iterator[None]:
@@ -90,7 +83,7 @@ class Console:
                 self.notice(warnings.formatwarning(message, category, filename, lineno, line))
             elif str(message) not in said:
                 said.add(str(message))
-                self.notice(f"warning: {message}")
+                self.notice(f"warning: {in_cli_words(str(message))}")
 
         with warnings.catch_warnings():
             warnings.simplefilter("always", CertgpWarning)

@@ -131,7 +131,7 @@ def _predict(
         outside += part.outside
         write(part.columns if skipped is None else {"row": part.rows, **part.columns})
         speed = outside.n_rows / (time.perf_counter() - started)
-        console.status(f"predicted {outside.n_rows:,} rows, {speed:,.0f} a second")
+        console.status("predicting", f"{outside.n_rows:,} rows, {speed:,.0f} rows/s")
     if not outside.n_rows:
         raise DataFileError(f"{files.files[0]} has no rows that can be used; at least one is needed")
     if skipped is not None:

@@ -61,7 +61,6 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
 
     candidates: Sequence[str] = CANDIDATES
     effort: str = "medium"
-    max_seconds: float | None = None
     prefer: str = "accuracy"
     combine: bool = False
     kernel: str | Kernel = AUTOMATIC
@@ -75,7 +74,7 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
     def trainer_parameters(self) -> dict[str, Any]:
         """Those that the contestants share: each has its own kernel and number of iterations where none is given."""
         parameters = super().trainer_parameters()
-        left_out = {"candidates", "calibrate", *_TERMS}
+        left_out = {"candidates", "calibrate", *_TERMS}  # among them max_seconds: the race keeps its own time
         left_out |= {"max_iter"} if self.max_iter is None else set()
         left_out |= {"kernel"} if self._kernel() is None else set()
         return {name: value for name, value in parameters.items() if name not in left_out}

@@ -43,7 +43,7 @@ from certgp.guarantees.prediction_bounds import Confirm
 from certgp.guarantees.statistical import DEFAULT_PROBES
 from certgp.methods import registered_name
 from certgp.models import FittedModel, FittedOutputs
-from certgp.training import Callback, OptimisationResult
+from certgp.training import OptimisationResult
 from certgp.training.recipes import Fit, Settings, Trainer
 
 Array = NDArray[np.float64]
@@ -62,8 +62,6 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     standardize: bool
     calibrate: bool
     random_state: Any
-    verbose: int
-    callbacks: Sequence[Callback] | None
     target_name_: str | None = None  # of the table behind the fit, where it had names
     table_: Any = None  # its layout
     method_: str | None = None  # the method that won, where several were compared
@@ -230,6 +228,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         probes: int = DEFAULT_PROBES,
         exact_solve: bool | Confirm = False,
         rows: tuple[ArrayLike, ...] | Rows | None = None,
+        progress: Callable[[str], None] | None = None,
     ) -> Any:
         """How far this model is from the exact GP with the same hyper-parameters, with proof: a ``Certificate``, of
         several outputs a tuple of them, one each.
@@ -251,6 +250,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         rows : the training rows, a pair (X, y), a triple (X, y, sample_weight) or a ``Rows`` object, needed after
             loading from a file for everything but the saved certificate; they are checked against what the model was
             conditioned on
+        progress : told in words what is being done, where it may take long
 
         Notes
         -----
@@ -259,7 +259,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         rows with the same weights, also for rows outside the training range. Behind a projection or a network it is the
         exact GP on their outputs, and the sentence says so. An exact GP is its own truth.
         """
-        request = Request(reference_rank, tol, max_reference_rank, delta, probes, exact_solve)
+        request = Request(reference_rank, tol, max_reference_rank, delta, probes, exact_solve, progress)
         if self.outputs_ is not None:
             given = several.split_rows(self, *((None,) if rows is None else check_row_pair(rows)))
             return tuple(part._certify(X, own, request) for part, own in zip(self.outputs_, given, strict=True))

@@ -39,8 +39,8 @@ class DeepMercerGP(DeepParameters, LowRankParameters, StartParameters, SharedPar
         see ``DeepParameters``
     tolerance, max_rank, dtype, engine, checkpoint, cap_rank : see ``LowRankParameters``. Training itself runs in
         float32; ``dtype`` is that of the fitted model. A checkpoint is written every other epoch.
-    standardize, noise, likelihood, random_state, verbose, callbacks : see ``SharedParameters``; callbacks are called
-        after every epoch
+    standardize, noise, likelihood, random_state, verbose, callbacks, max_seconds : see ``SharedParameters``;
+        callbacks are called after every epoch
     """
 
     rank: int | Literal["auto"] = field(default=_DEFAULT_RANK, kw_only=False)

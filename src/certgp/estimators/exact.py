@@ -20,7 +20,7 @@ class ExactGP(StartParameters, SharedParameters, GPRegressor):
     kernel : any kernel: a name or a kernel object, also a sum or a product
     max_iter : optimiser iterations
     length_scale, signal_variance, noise_variance, optimize : see ``StartParameters``
-    standardize, noise, likelihood, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
+    standardize, noise, likelihood, calibrate, random_state, verbose, callbacks, max_seconds : see ``SharedParameters``
 
     Notes
     -----

@@ -7,7 +7,7 @@ import hashlib
 from sklearn.base import BaseEstimator
 from torch import nn
 
-_OF_THE_SESSION = ("callbacks", "verbose", "checkpoint", "random_state", "engine")
+_OF_THE_SESSION = ("callbacks", "verbose", "checkpoint", "random_state", "engine", "max_seconds")
 
 
 def fingerprint(estimator: BaseEstimator, rows: str, seed: object) -> str:

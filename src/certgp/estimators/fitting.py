@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from certgp.checks import check_positive
 from certgp.data import (
     ChunkSource,
     Rows,
@@ -24,7 +25,7 @@ from certgp.data import (
 )
 from certgp.data.rows import read_target
 from certgp.data.summary import DISTINCT_LIMIT
-from certgp.errors import InvalidInputError
+from certgp.errors import InvalidInputError, warn_user
 from certgp.estimators.fingerprint import fingerprint
 from certgp.estimators.validation import check_engine, new_generator
 from certgp.gp import GaussianProcess, LowRankProcess, noise_scale
@@ -35,7 +36,9 @@ from certgp.guarantees.certify import note_input_noise
 from certgp.guarantees.subject import Subject
 from certgp.models import FittedModel
 from certgp.training.evaluation_log import FitCheckpoint
+from certgp.training.progress import ProgressLine
 from certgp.training.recipes import AUTOMATIC, DTYPES, Fit, Settings, Trainer
+from certgp.training.stopping import StopRule, interrupted_outcome
 from certgp.training.student import ROUNDS, choose_student, settle_weights
 
 _CHECKPOINT_SEED = 0
@@ -66,7 +69,7 @@ class Fitting:
             model, fit = self._calibrate()
             self.trainer.decide_noise(model.process, self.source)
         else:
-            fit, certificate = self._train(self.source)
+            fit, certificate = self._train_or_rescue()
             process = self.trainer.settle(fit, self.source)
             model = self.model(process, certificate if process is fit.process else None)
         if self.settings.is_student and not target_is_constant(self.source):
@@ -76,6 +79,22 @@ class Fitting:
         if model.certificate is not None:
             model = replace(model, certificate=note_input_noise(model.process, model.certificate))
         return model, fit
+
+    def _train_or_rescue(self) -> tuple[Fit, Certificate | None]:
+        """Train on all rows; interrupted by the user, the model so far where there is one. With a checkpoint the fit is
+        to go on later instead.
+        """
+        try:
+            return self._train(self.source)
+        except KeyboardInterrupt:
+            process = None if self.settings.checkpoint is not None else self.trainer.process_so_far()
+            if process is None:
+                raise
+            warn_user("the fit was interrupted; this is the best model so far")
+            return Fit(process, interrupted_outcome(), interrupted=True), None
+        finally:
+            if self.settings.line is not None:
+                self.settings.line.close()
 
     def reweigh(self, process: GaussianProcess) -> Rows | None:
         """The rows with the weights that Student-t noise finds; None where it is Gaussian."""
@@ -89,6 +108,11 @@ class Fitting:
         given = rows.weights(slice(None))
         return WeightedRows(rows, factors if given is None else given * factors)
 
+    @property
+    def is_out_of_time(self) -> bool:
+        """Did the time limit end it? Each of several rounds has its own part of the time."""
+        return self.settings.stop is not None and self.settings.stop.reason is not None
+
     def model(self, process: GaussianProcess, certificate: Certificate | None = None) -> FittedModel:
         """A process in the user's units."""
         lower, upper = self.summary.range()
@@ -100,7 +124,7 @@ class Fitting:
         """Train on some rows: at the rank asked for, or at the smallest one whose certificate meets the tolerance."""
         settings = self.settings
         if settings.rank != AUTOMATIC:
-            return self.trainer.fit(source, settings.rank), None
+            return self._told(self.trainer.fit(source, settings.rank)), None
         proven: list[tuple[GaussianProcess, Certificate]] = []
 
         def search(trainer: Trainer) -> Fit:
@@ -113,9 +137,14 @@ class Fitting:
             proven.append((process, certificate))
             return replace(fit, process=process)
 
-        fit = self.trainer.fit_automatically(source, search)
+        fit = self._told(self.trainer.fit_automatically(source, search))
         process, certificate = proven[0]
         return fit, certificate if fit.process is process else None
+
+    def _told(self, fit: Fit) -> Fit:
+        """A fit that was put off says why."""
+        reason = self.settings.put_off if fit.outcome.stopped else None
+        return fit if reason is None else replace(fit, outcome=replace(fit.outcome, reason=reason))
 
     def _subject(self, process: LowRankProcess) -> Subject:
         return Subject(process, self.settings.standardiser, self.settings.engine, self.new_generator)
@@ -193,7 +222,8 @@ def run_rounds(
     fitting = prepare(rows, summary)
     model, fit = fitting.run(calibrate)
     for _ in range(ROUNDS):
-        weighted = fitting.reweigh(model.process)
+        is_over = fit.outcome.stopped and not fitting.is_out_of_time
+        weighted = None if is_over else fitting.reweigh(model.process)
         if weighted is None:
             break
         fitting = prepare(weighted, summarise(weighted))
@@ -215,8 +245,23 @@ def make_settings(
         checkpoint=checkpoint,
         distinct_rows=distinct,
         engine=check_engine(parameters.get("engine", "local")),
+        stop=_time_limit(parameters),
+        line=_progress_line(parameters.get("verbose", 0)),
     )
     return blank.with_parameters(parameters)
+
+
+def _progress_line(verbose: int) -> ProgressLine | None:
+    return ProgressLine(every_line=verbose > 1) if verbose else None
+
+
+def _time_limit(parameters: Mapping[str, Any]) -> StopRule | None:
+    """The time limit, of which each round of a fit with Student-t noise has its part."""
+    seconds = parameters.get("max_seconds")
+    if seconds is None:
+        return None
+    rounds = 1 + ROUNDS if parameters.get("likelihood") == "student" else 1
+    return StopRule(check_positive("max_seconds", seconds) / rounds)
 
 
 def _repeatable_seed(random_state: Any) -> int:

@@ -32,7 +32,7 @@ class LocalGP(StartParameters, SharedParameters, GPRegressor):
     max_iter : most optimiser iterations, in rounds of 10 or 15 that see fresh rows each; below 120 the kernel is not
         chosen but Matern 3/2
     checkpoint : see ``LowRankParameters``; the epochs of metric="network" are run again
-    standardize, noise, likelihood, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
+    standardize, noise, likelihood, calibrate, random_state, verbose, callbacks, max_seconds : see ``SharedParameters``
 
     Notes
     -----

@@ -44,7 +44,7 @@ class MercerGP(
     length_scale, signal_variance, noise_variance, optimize : see ``StartParameters``
     tolerance, max_rank, dtype, engine, checkpoint, cap_rank : see ``LowRankParameters``
     growing : see ``ManyRowsParameters``
-    standardize, noise, likelihood, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
+    standardize, noise, likelihood, calibrate, random_state, verbose, callbacks, max_seconds : see ``SharedParameters``
     """
 
     projection: int | Literal["auto"] | None = "auto"

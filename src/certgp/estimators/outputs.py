@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from certgp.checks import check_flag
+from certgp.checks import check_flag, check_positive
 from certgp.data import Rows, StandardisedRows, Standardiser
 from certgp.data.outputs import OutputRows, OutputSource, TargetRows
 from certgp.errors import InvalidInputError
@@ -78,6 +79,7 @@ def share_features(parts: Sequence[GPRegressor]) -> bool:
 def fit_outputs(estimator: G, rows: OutputRows) -> tuple[G, ...]:
     """A fitted estimator for each output: together where they can share features, else one after the other."""
     rows.check_enough()
+    started = time.perf_counter()
     given, count = estimator.get_params(deep=False), rows.count
     parts = tuple(type(estimator)(**parameters_of_output(given, j, count)) for j in range(count))
     if share_features(parts):
@@ -87,6 +89,9 @@ def fit_outputs(estimator: G, rows: OutputRows) -> tuple[G, ...]:
         for j, part in enumerate(parts):
             if given.get("checkpoint") is not None:  # fits of their own have files of their own
                 part.set_params(checkpoint=f"{given['checkpoint']}.{j}")
+            if given.get("max_seconds") is not None:
+                left = check_positive("max_seconds", given["max_seconds"]) - (time.perf_counter() - started)
+                part.set_params(max_seconds=max(left, 1e-3) / (count - j))
             part.fit(rows.output(j))
     for part in parts:
         part.__dict__.update({name: vars(estimator)[name] for name in OF_INPUTS if name in vars(estimator)})

@@ -33,8 +33,12 @@ class SharedParameters:
     calibrate : learn from nine tenths of the rows and scale the predictive noise (``noise_scale_``) to suit the last
         tenth, on which the model is then conditioned too
     random_state : seed of the subsamples
-    verbose : print each iteration
-    callbacks : called with each ``Iteration``; one that returns True stops the fit
+    verbose : 1 shows stage, iteration, objective, held-out score, rows a second and time left: one line that moves on a
+        terminal and in a notebook, elsewhere a line an iteration, which 2 prints everywhere
+    callbacks : called with each ``Iteration``; one that returns True stops the fit, for good; a
+        ``certgp.training.StopRule`` puts it off: a ``checkpoint`` stays, to go on from
+    max_seconds : of wall-clock time, kept to about a fifth: training ends in time, with the best parameters so far.
+        ``stop_reason_`` says so, and a ``checkpoint`` stays
     """
 
     kernel: str | Kernel = "gaussian"
@@ -45,6 +49,7 @@ class SharedParameters:
     random_state: Any = None
     verbose: int = 0
     callbacks: Sequence[Callback] | None = None
+    max_seconds: float | None = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -78,6 +78,7 @@ class Request:
     delta: float | None = None
     probes: int = DEFAULT_PROBES
     exact_solve: bool | Confirm = False
+    progress: Callable[[str], None] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.reference_rank is not None:
@@ -94,6 +95,11 @@ class Request:
             raise InvalidInputError(
                 f"exact_solve must be True, False or a function of a CostEstimate, found {self.exact_solve!r}"
             )
+
+    def tell(self, text: str) -> None:
+        """Say what is being done, to whoever wants to know."""
+        if self.progress is not None:
+            self.progress(text)
 
     @property
     def plain(self) -> bool:
@@ -209,6 +215,7 @@ def _certify_exactly(
     if X is None:
         raise InvalidInputError(_NEEDS_ROWS)
     confirm = request.exact_solve if callable(request.exact_solve) else None
+    request.tell(f"solving the exact system of {process.n_rows:,} rows")
     return certify_exactly(process, standardiser, X, request.tol, confirm)
 
 
@@ -253,7 +260,7 @@ def _certify_from_rows(subject: Subject, X: Rows | None, rows: RowSource, reques
     advice = "raise max_reference_rank, or pass exact_solve=True (conjugate gradients on the exact system)"
     if request.exact_solve is not False and tol is not None and worst_error(subject, bounds) > tol:
         confirm = request.exact_solve if callable(request.exact_solve) else None
-        solved, advice, found = solve_exactly(subject, X, reference, tol, confirm)
+        solved, advice, found = solve_exactly(subject, X, reference, tol, confirm, request.tell)
         if solved is not None:
             bounds, theorem = solved, found
     certificate = add_row_bounds(subject, certificate, X, bounds, theorem)
@@ -298,8 +305,10 @@ def _through_references(
     start = 2 * problem.model.rank if request.tol is not None else _REFERENCE_FACTOR * problem.model.rank
     first = request.reference_rank or min(start, largest)
     goal = _Goal(subject, problem, request, predicts=X is not None)
+    request.tell(f"reading a reference of {first:,} features or more over {rows.n_rows:,} rows")
     for reference in growing_references(problem, first, largest, goal.is_promising, subject.new_generator()):
         _check_same_rows(reference.model_statistics, subject.process.statistics)
+        request.tell(f"bounding through a reference of {reference.features.rank:,} features, at most {largest:,}")
         certificate = certify_through(reference)
         bounds = None if X is None else bound_through_reference(subject, X, reference)
         if goal.is_met(certificate, bounds):

@@ -63,11 +63,11 @@ def bound_through_reference(subject: Subject, X: Rows, reference: Reference) -> 
 
 
 def solve_exactly(
-    subject: Subject, X: Rows, reference: Reference, tol: float, confirm: Confirm | None
+    subject: Subject, X: Rows, reference: Reference, tol: float, confirm: Confirm | None, tell: Callable[[str], None]
 ) -> tuple[PredictionBounds | None, str, str]:
     """Means by conjugate gradients to ``tol`` in the units of y, after their cost was shown, or confirmed where there
     is a function for it (None where the user declined); what to do where they are not known to the tolerance; and the
-    theorem that bounds them.
+    theorem that bounds them. ``tell`` hears of every step.
     """
     system = ExactSystem(reference, read_all(reference.problem.source))
     tol /= subject.unit
@@ -76,7 +76,10 @@ def solve_exactly(
         print(f"certify: {estimate}", file=sys.stderr, flush=True)
     elif not confirm(estimate):
         return None, "conjugate gradients were declined; allow them, or raise tol", ""
-    solution = system.solve(tol)
+    expected = estimate.products
+    solution = system.solve(
+        tol, progress=lambda used, bound: tell(f"solving the exact system: step {used} of about {expected}")
+    )
     theorem = {"C1": "C1 (conjugate gradients)", "V7": "V7 (means)"}[solution.theorem]
     return system.bounds(solution, subject.tensor(X)), _REMEDIES[solution.ended].format(solution.products), theorem
 

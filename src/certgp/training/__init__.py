@@ -9,6 +9,8 @@ from certgp.training.full_batch.start import choose_exact_starting_scale, choose
 from certgp.training.full_batch.trials import Candidate, Trial, TrialsResult, try_candidates
 from certgp.training.history import Callback, History, Iteration, OptimisationResult
 from certgp.training.parameters import ParameterVector
+from certgp.training.progress import Meter, Status
+from certgp.training.stopping import StopRule
 
 __all__ = [
     "Callback",
@@ -18,10 +20,13 @@ __all__ = [
     "History",
     "Iteration",
     "LowRankObjective",
+    "Meter",
     "Objective",
     "OptimisationResult",
     "ParameterVector",
     "Stage",
+    "Status",
+    "StopRule",
     "Trial",
     "TrialsResult",
     "choose_exact_starting_scale",

@@ -29,7 +29,7 @@ class EvaluationLog:
 
     def __init__(self, path: Path, fingerprint: str) -> None:
         """``fingerprint`` stands for the data and parameters of the fit; a file of another fit is refused."""
-        self.path = path
+        self.path, self.is_kept = path, False
         self._replay: list[tuple[Array, float, Array]] = []
         self._next = 0
         header = _MAGIC + fingerprint.encode() + b"\n"
@@ -136,9 +136,15 @@ class FitCheckpoint:
         return FitCheckpoint(path, f"{self.fingerprint}:{seed}")
 
 
+def keep_if(put_off: str | None, log: EvaluationLog | None) -> None:
+    """A fit that was put off, for some reason, can go on from its log later."""
+    if log is not None:
+        log.is_kept = log.is_kept or put_off is not None
+
+
 @contextmanager
 def open_log(checkpoint: FitCheckpoint | None, rank: int) -> Iterator[EvaluationLog | None]:
-    """The log of a fit at this rank: it stays when the fit is interrupted and is removed when it is done."""
+    """The log of a fit at this rank: it stays when the fit is interrupted or put off and is removed when it is done."""
     if checkpoint is None or checkpoint.opened is not None:
         yield None if checkpoint is None else checkpoint.opened
         return
@@ -151,4 +157,7 @@ def open_log(checkpoint: FitCheckpoint | None, rank: int) -> Iterator[Evaluation
     except BaseException:
         log.close()
         raise
-    log.remove()
+    if log.is_kept:
+        log.close()
+    else:
+        log.remove()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import overload
@@ -22,9 +22,18 @@ class Iteration:
     rank: int
     validation: float | None = None  # NLPD of held-out training rows in standardised units, where a fit looks at any
     rows: int | None = None  # that this iteration saw, where that is known
+    stage: str = ""  # what the fit is doing: "start greedy", "training", "final of mercer"
+    most: int | None = None  # iterations after which it ends at the latest, as far as that is known by now
+    seconds_left: float | None = None  # to the time limit, where a race has one
 
 
 Callback = Callable[[Iteration], bool | None]  # return True to stop
+STOPPED = "a callback stopped the fit"  # a reason
+
+
+def tell(callbacks: Sequence[Callback], record: Iteration) -> bool:
+    """All callbacks see the record; True where one of them stops the fit."""
+    return any([callback(record) for callback in callbacks])  # not a generator: that would skip some  # noqa: C419
 
 
 @dataclass(frozen=True)

@@ -1,32 +1,125 @@
-"""A progress bar for training in epochs."""
+"""How far a fit is, told from the records that callbacks see: one way to say it, for Python and the command line."""
 
 from __future__ import annotations
 
+import math
 import sys
+from dataclasses import dataclass
 
 from certgp.training.history import Iteration
 
-_WIDTH = 20
+_MEMORY = 0.7  # weight of what was known when a new iteration is timed
+_CLEAR = "\r\x1b[K"  # back to the beginning of the line, and wipe it
 
 
-class ProgressBar:
-    """A training callback that shows how far a run is: one moving line on a terminal, one line per epoch elsewhere."""
+@dataclass(frozen=True)
+class Status:
+    """Where a fit is, in numbers."""
 
-    def __init__(self, total: int) -> None:
-        self.total = total
+    stage: str
+    iteration: int
+    most: int | None  # iterations after which it ends at the latest
+    value: float  # objective per row
+    gradient_norm: float
+    validation: float | None  # the last held-out score of this stage
+    rank: int
+    rows: int | None
+    rows_per_second: float | None
+    seconds: float
+    seconds_left: float | None  # at most, at the present pace or by the time limit; nothing is known of what follows
+
+    @property
+    def share(self) -> float | None:
+        """Of the iterations allowed, those that are done."""
+        return None if not self.most else min(1.0, self.iteration / self.most)
+
+    def text(self) -> str:
+        """All of it in one line."""
+        of = "" if self.most is None else f"/{self.most}"
+        return f"{self.stage or 'training'}: iteration {self.iteration}{of}, {self.figures()}"
+
+    def figures(self) -> str:
+        """The line behind stage and iteration."""
+        parts = [f"objective/row {self.value:.5f}"]
+        if math.isfinite(self.gradient_norm):
+            parts.append(f"gradient {self.gradient_norm:.1e}")
+        if self.validation is not None:
+            parts.append(f"held-out score {self.validation:.4f}")
+        parts.append(f"rank {self.rank}")
+        if self.rows is not None:
+            parts.append(f"{self.rows:,} rows")
+        if self.rows_per_second is not None:
+            parts.append(f"{self.rows_per_second:,.0f} rows/s")
+        parts.append(f"{self.seconds:.1f} s")
+        if self.seconds_left is not None:
+            parts.append(f"at most {self.seconds_left:.0f} s left")
+        return ", ".join(parts)
+
+
+class Meter:
+    """Follows the records of a fit and times them."""
+
+    def __init__(self) -> None:
+        self._last: Iteration | None = None
+        self._pace: float | None = None  # seconds an iteration of this stage
+        self._validation: float | None = None
+
+    def read(self, record: Iteration) -> Status:
+        """What the record says, with the pace of those before it."""
+        last = self._last
+        if last is None or (last.stage, last.rows) != (record.stage, record.rows) or last.seconds > record.seconds:
+            self._pace = self._validation = None
+        else:
+            taken = record.seconds - last.seconds
+            self._pace = taken if self._pace is None else _MEMORY * self._pace + (1.0 - _MEMORY) * taken
+        self._last = record
+        self._validation = self._validation if record.validation is None else record.validation
+        speed = None if record.rows is None or not self._pace else record.rows / self._pace
+        return Status(
+            record.stage,
+            record.iteration,
+            record.most,
+            record.value,
+            record.gradient_norm,
+            self._validation,
+            record.rank,
+            record.rows,
+            speed,
+            record.seconds,
+            self._seconds_left(record),
+        )
+
+    def _seconds_left(self, record: Iteration) -> float | None:
+        known = [] if record.seconds_left is None else [record.seconds_left]
+        if self._pace is not None and record.most is not None:
+            known.append(self._pace * max(0, record.most - record.iteration))
+        return min(known, default=None)
+
+
+class ProgressLine:
+    """The callback behind ``verbose``: one line that moves on a terminal and in a notebook, else a line an iteration,
+    as with ``every_line``.
+    """
+
+    def __init__(self, every_line: bool = False) -> None:
+        self._every_line, self._meter, self._is_open = every_line, Meter(), False
 
     def __call__(self, record: Iteration) -> None:
-        """Show the epoch that has just ended."""
-        watched = sys.stdout.isatty()
-        last = record.iteration >= self.total
-        sys.stdout.write(f"{chr(13) if watched else ''}{self.line(record)}{'' if watched and not last else chr(10)}")
-        sys.stdout.flush()
+        """Show the iteration that has just ended."""
+        text = self._meter.read(record).text()
+        if self._every_line or not is_redrawn():
+            print(text, flush=True)
+            return
+        print(f"{_CLEAR}{text}", end="", flush=True)
+        self._is_open = True
 
-    def line(self, record: Iteration) -> str:
-        """[######----] 6/10  objective/row .41  held-out NLPD .38  12.3 s."""
-        done = min(_WIDTH, _WIDTH * record.iteration // self.total)
-        score = "" if record.validation is None else f"  held-out score {record.validation:.4f}"
-        return (
-            f"[{'#' * done}{'-' * (_WIDTH - done)}] {record.iteration}/{self.total}  "
-            f"objective/row {record.value:.4f}{score}  {record.seconds:.1f} s"
-        )
+    def close(self) -> None:
+        """What is printed next begins on a line of its own."""
+        if self._is_open:
+            print(flush=True)
+        self._is_open = False
+
+
+def is_redrawn() -> bool:
+    """Can a line of standard output be taken back? On a terminal, and in a notebook, which is none."""
+    return sys.stdout.isatty() or type(sys.stdout).__module__.startswith("ipykernel")

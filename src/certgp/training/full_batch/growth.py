@@ -30,7 +30,7 @@ from certgp.gp import LowRankModel
 from certgp.training.evaluation_log import EvaluationLog
 from certgp.training.full_batch.lbfgs import FAILED_VALUE, evaluate_logged, minimise
 from certgp.training.full_batch.objective import LowRankObjective, Objective, ShiftedObjective
-from certgp.training.history import Callback, History, Iteration, OptimisationResult
+from certgp.training.history import STOPPED, Callback, History, Iteration, OptimisationResult, tell
 
 FIRST_ROWS = 65_536
 MOST_ROWS = 2 * FIRST_ROWS  # up to here every iteration sees all rows
@@ -41,6 +41,7 @@ _HELD_OUT = 8_192
 _ITERATIONS, _TOLERANCE = 25, 1e-5  # of a larger subset
 _ROUNDS, _ROUND_ITERATIONS = 3, 15  # steps on all rows, and iterations on the subset in each
 _PROMISE = 1e-4  # nats per row by which the surrogate must fall for a step to be worth an evaluation on all rows
+_SUBSETS, _ALL_ROWS = "training on more rows", "step on all rows"  # stages
 
 Array = NDArray[np.float64]
 Losses = Callable[[RowSource, Chunk], Array]
@@ -122,7 +123,7 @@ class Growth:
             best,
             len(run.history),
             gain < ENOUGH and not stopped,
-            "a callback stopped the fit" if stopped else reason,
+            STOPPED if stopped else reason,
             stopped,
             run.history,
         )
@@ -149,6 +150,7 @@ class _Run:
             budget=offset + max_iter,
             log=self.search.log,
             rows=rows,
+            stage=_SUBSETS,
         )
         self.history = self.history + found.history
         return replace(found, n_iter=len(self.history), history=self.history)
@@ -157,9 +159,9 @@ class _Run:
         """Tell the history and the callbacks of an evaluation; True where one of these stops the fit."""
         seconds = time.perf_counter() - self._started
         norm = float(np.linalg.norm(gradient))
-        record = Iteration(len(self.history) + 1, value, norm, seconds, self.model.rank, rows=rows)
+        record = Iteration(len(self.history) + 1, value, norm, seconds, self.model.rank, rows=rows, stage=_ALL_ROWS)
         self.history = self.history + History((record,))
-        return any([callback(record) for callback in self.search.callbacks])  # all of them see it  # noqa: C419
+        return tell(self.search.callbacks, record)
 
 
 def largest_subset(n_rows: int, n_columns: int) -> int:

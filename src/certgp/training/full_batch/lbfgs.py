@@ -11,7 +11,7 @@ from scipy.optimize import OptimizeResult, minimize
 from certgp.errors import NotPositiveDefiniteError
 from certgp.training.evaluation_log import EvaluationLog
 from certgp.training.full_batch.objective import Objective
-from certgp.training.history import Callback, History, Iteration, OptimisationResult
+from certgp.training.history import STOPPED, Callback, History, Iteration, OptimisationResult, tell
 from certgp.training.parameters import Array
 
 _SMALL_GRADIENT = 1e-2  # per row and unit of a log parameter: where no better point is found, this much is called flat
@@ -33,8 +33,11 @@ class _Recorder:
         tolerance: float,
         log: EvaluationLog | None,
         rows: int | None,
+        stage: str,
+        most: int,
     ) -> None:
-        self.rows = rows
+        self.rows, self.stage, self.most = rows, stage, most
+        self.best: Array | None = None  # the last point that was accepted: each is better than the one before
         self.objective, self.callbacks, self.rank, self.log = objective, callbacks, rank, log
         self.started, self.offset, self.tolerance = started, offset, tolerance
         self.iterations: list[Iteration] = []
@@ -57,9 +60,12 @@ class _Recorder:
             time.perf_counter() - self.started,
             self.rank,
             rows=self.rows,
+            stage=self.stage,
+            most=self.most,
         )
         self.iterations.append(record)
-        if any([callback(record) for callback in self.callbacks]):  # all of them see the record  # noqa: C419
+        self.best = np.array(intermediate_result.x)
+        if tell(self.callbacks, record):
             self.stopped_by_callback = True
             raise StopIteration
         if self._gains_little():
@@ -109,32 +115,39 @@ def minimise(
     budget: int | None = None,
     log: EvaluationLog | None = None,
     rows: int | None = None,
+    stage: str = "training",
 ) -> OptimisationResult:
     """Minimise from the objective's current parameters; its parameters are set to the best point found.
 
     ``budget`` is the number of iterations the user allowed, where this run is one of several that share it; ``log``
-    replays and records evaluations, ``rows`` tells the history how many an evaluation sees. The run ends where the last
+    replays and records evaluations, ``rows`` and ``stage`` tell the history what an evaluation sees and what it is for.
+    An interrupt leaves the objective at the best point so far. The run ends where the last
     five iterations gained less than ``tolerance`` per row on average (relative to a value above one), or where no entry
     of the projected gradient exceeds ``gradient_tolerance``. Where little is gained, an objective that can be sharpened
     is, and the run goes on.
     """
     start = np.clip(objective.start(), *np.array(objective.bounds()).reshape(-1, 2).T)
     clock = time.perf_counter() if started is None else started
-    recorder = _Recorder(objective, callbacks, rank, clock, offset, tolerance, log, rows)
+    most = budget or offset + max_iter
+    recorder = _Recorder(objective, callbacks, rank, clock, offset, tolerance, log, rows, stage, most)
     # SciPy's own rule looks at one iteration: it is left to catch steps that gain next to nothing
     options = {"maxcor": 50, "ftol": _NOTHING * tolerance, "gtol": gradient_tolerance, "maxls": 25}
 
     def run(values: Array, iterations: int) -> OptimizeResult:
         recorder.begin_anew()
-        return minimize(
-            recorder.evaluate,
-            values,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=objective.bounds(),
-            callback=recorder,
-            options=options | {"maxiter": iterations},
-        )
+        try:
+            return minimize(
+                recorder.evaluate,
+                values,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=objective.bounds(),
+                callback=recorder,
+                options=options | {"maxiter": iterations},
+            )
+        except KeyboardInterrupt:  # amid a line search, whose points are worse than the one it began at
+            objective.move_to(start if recorder.best is None else recorder.best)
+            raise
 
     result = run(start, max_iter)
     little = recorder.settled or _is_stuck(result) or "REDUCTION OF F" in str(result.message)
@@ -167,7 +180,7 @@ def _verdict(
 ) -> tuple[bool, str]:
     message = str(result.message)
     if recorder.stopped_by_callback:
-        return False, "a callback stopped the fit"
+        return False, STOPPED
     if result.status == 1:
         share = "" if recorder.offset + len(recorder.iterations) >= budget else f"the {max_iter} of this run, of "
         return False, f"{share}max_iter={budget} iterations were used up; raise max_iter for a better fit"

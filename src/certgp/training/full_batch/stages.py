@@ -41,11 +41,12 @@ def run_stages(
     callbacks: Sequence[Callback] = (),
     log: EvaluationLog | None = None,
     after: OptimisationResult | None = None,
+    name: str = "training",
 ) -> OptimisationResult:
     """Run the stages in turn; the history is all of theirs, behind that of ``after``, the stages run before.
 
     Preparing a stage may cost more than its iterations win back (a new index set at the end, say), so of the stages on
-    the last one's rows the best result is kept, with its verdict.
+    the last one's rows the best result is kept, with its verdict. ``name`` is what callbacks are told of them.
     """
     history = History() if after is None else after.history
     started = time.perf_counter() - (history.iterations[-1].seconds if len(history) else 0.0)
@@ -69,6 +70,7 @@ def run_stages(
             budget=budget,
             log=log,
             rows=stage.source.n_rows,
+            stage=name,
         )
         history = history + result.history
         if stage.source is stages[-1].source and (best is None or result.value < best.value):

@@ -67,7 +67,8 @@ def try_candidates(
             started = time.perf_counter()
             begin(standing.candidate)
             stages, model = standing.candidate.rounds[number], standing.candidate.model
-            outcome = run_stages(model, stages, engine, objective, callbacks, log, after=standing.outcome)
+            name = f"start {standing.candidate.name}"
+            outcome = run_stages(model, stages, engine, objective, callbacks, log, standing.outcome, name)
             seconds = time.perf_counter() - started + (0.0 if standing.trial is None else standing.trial.seconds)
             trial = Trial(standing.candidate.name, outcome.value, score(model), seconds)
             field[place] = _Standing(standing.candidate, outcome, trial)

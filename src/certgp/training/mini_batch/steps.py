@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from certgp.engines import one_thread_below
 from certgp.errors import NotPositiveDefiniteError
 from certgp.training.checkpoint import Checkpoint
-from certgp.training.history import Callback, History, Iteration, OptimisationResult
+from certgp.training.history import STOPPED, Callback, History, Iteration, OptimisationResult, tell
 
 _WARM_UP = 0.1  # of all steps
 _FINAL_RATE = 0.01  # of the learning rate, at the end of the cosine
@@ -116,16 +116,17 @@ def train_minibatches(
     started: float | None = None,
     offset: int = 0,
     begin: Callable[[Callable[[], dict[str, Tensor]]], None] | None = None,
+    is_up: Callable[[], bool] = lambda: False,
 ) -> OptimisationResult:
     """Run the epochs and leave the best averaged weights in the task's module.
 
     ``begin`` is called before the first epoch with a function that gives the state that the module would be left in if
-    the run ended now.
+    the run ended now. ``is_up`` is asked before every step whether the run must end.
 
     What happens in epoch e depends on ``seed`` and e alone, so a run that was interrupted and goes on from its
     checkpoint ends at the same weights, bit for bit.
     """
-    run = _Run(task, settings, seed, time.perf_counter() if started is None else started, offset)
+    run = _Run(task, settings, seed, time.perf_counter() if started is None else started, offset, is_up)
     if checkpoint is None or not run.resume(checkpoint):
         task.start()
         run.average = _MovingAverage(task.module)
@@ -135,7 +136,8 @@ def train_minibatches(
     while run.epoch < settings.epochs and run.reason is None:
         run.run_epoch(callbacks)
         # in between, the coming steps would depend on statistics that a checkpoint does not hold
-        if checkpoint is not None and (run.epoch % settings.refresh_every == 0 or run.epoch == settings.epochs):
+        whole = run.epoch % settings.refresh_every == 0 or run.epoch == settings.epochs
+        if checkpoint is not None and whole and not run.stopped:
             run.write(checkpoint)
     return run.finish()
 
@@ -144,8 +146,15 @@ class _Run:
     """The state of a training run between two epochs."""
 
     def __init__(
-        self, task: MinibatchTask, settings: MinibatchSettings, seed: int, started: float, offset: int
+        self,
+        task: MinibatchTask,
+        settings: MinibatchSettings,
+        seed: int,
+        started: float,
+        offset: int,
+        is_up: Callable[[], bool],
     ) -> None:
+        self.is_up = is_up
         self.task, self.settings, self.seed, self.started, self.offset = task, settings, seed, started, offset
         self.batches = math.ceil(task.n_rows / settings.rows_per_step(task.n_rows))
         self.passes = settings.passes(self.batches)
@@ -193,6 +202,9 @@ class _Run:
                 for group, rate in zip(self.optimiser.param_groups, self.rates, strict=True):
                     group["lr"] = rate * factor
                 self.optimiser.zero_grad(set_to_none=True)
+                if self.is_up() and math.isfinite(value):  # at least one step, so that there is a value to tell
+                    self.stopped, self.reason = True, STOPPED
+                    break
                 value = task.step(int(index))
                 if not math.isfinite(value):
                     return value
@@ -225,10 +237,13 @@ class _Run:
             time.perf_counter() - self.started,
             self.task.rank,
             validation,
+            rows=self.task.n_rows,
+            stage="training",
+            most=self.offset + self.settings.epochs,
         )
         self.history.append(record)
-        if any([callback(record) for callback in callbacks]):  # all of them see the record  # noqa: C419
-            self.stopped, self.reason = True, "a callback stopped the fit"
+        if tell(callbacks, record):
+            self.stopped, self.reason = True, STOPPED
 
     def best(self) -> dict[str, Tensor]:
         """The weights to keep: the average of the best epoch, or the present one before any validation."""

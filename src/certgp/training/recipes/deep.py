@@ -53,7 +53,7 @@ class DeepTrainer(Trainer):
             fitted = self._fit_in_turn(members, rank)
         else:
             fitted = run_side_by_side([partial(replace(each, announce=None), rank) for each in members], workers)
-        for each in members:
+        for each in members if self.settings.put_off is None else ():
             each.remove_checkpoint()
         return Fit(_mix(fitted), _join([each.outcome for each in fitted]))
 
@@ -63,7 +63,8 @@ class DeepTrainer(Trainer):
         rank = self.usable_rank(min(self.recipe.default_rank, self.settings.max_rank))
         module, outcome = only.train(rank)
         found = search(_HeadTrainer(only, module, outcome, self.group))
-        only.remove_checkpoint()
+        if self.settings.put_off is None:
+            only.remove_checkpoint()
         return found
 
     def process_so_far(self) -> LowRankProcess | MixtureProcess | None:
@@ -90,14 +91,20 @@ class DeepTrainer(Trainer):
 
     def _fit_in_turn(self, members: Sequence[MemberFit], rank: int) -> list[Member]:
         """One after the other. A callback that stops the fit keeps the members that are done, or the first one."""
-        self._done = ()
-        for each in members:
-            member = each(rank)
-            if member.outcome.stopped and self._done:
+        self._done, given = (), self.settings.stop
+        limits = []
+        for number, each in enumerate(members):
+            limit = None if given is None else given.part(1.0 / (len(members) - number))
+            limits += [] if limit is None else [limit]
+            member = replace(each, settings=replace(each.settings, stop=limit))(rank)
+            stopped = member.outcome.stopped and (limit is None or limit.reason is None)
+            if stopped and self._done:
                 break
             self._done = (*self._done, member)
-            if member.outcome.stopped:
+            if stopped:
                 break
+        if given is not None:
+            given.join(limits)
         return list(self._done)
 
     def _workers(self, source: RowSource) -> int:
@@ -105,7 +112,8 @@ class DeepTrainer(Trainer):
         starting others would take longer than it saves.
         """
         settings = self.settings
-        here = settings.callbacks or settings.verbose or not isinstance(settings.engine, LocalEngine)
+        watched = settings.callbacks or settings.verbose or settings.stop is not None
+        here = watched or not isinstance(settings.engine, LocalEngine)
         if (
             self.recipe.members == 1
             or here

@@ -23,14 +23,13 @@ from certgp.gp import LowRankModel, LowRankProcess
 from certgp.training.checkpoint import Checkpoint
 from certgp.training.evaluation_log import EvaluationLog
 from certgp.training.full_batch.stages import Stage
-from certgp.training.history import Callback, OptimisationResult
+from certgp.training.history import OptimisationResult
 from certgp.training.mini_batch.descent import Running, SemiStochastic
 from certgp.training.mini_batch.embedding import raw_outputs
 from certgp.training.mini_batch.evidence import EvidenceTask, JointModel, finish
 from certgp.training.mini_batch.squared_error import Regression, SquaredErrorTask
 from certgp.training.mini_batch.steps import MinibatchSettings, train_minibatches
 from certgp.training.noise import add_noise_model, learn_noise, refuse_input_noise
-from certgp.training.progress import ProgressBar
 from certgp.training.recipes.settings import AUTOMATIC, DTYPES, Settings, Start
 from certgp.training.recipes.staged import Plan, condition, run_plan
 from certgp.transforms import Network, TanhNetwork
@@ -282,9 +281,10 @@ class MemberFit:
             task,
             recipe.steps(self.settings.max_iter),
             seed=self.seed,
-            callbacks=self._observers(),
+            callbacks=self.settings.observers,
             checkpoint=self._checkpoint(),
             begin=partial(self._show, module),
+            is_up=self.settings.is_up,
         )
         self._announce(None)
         self._warn_if_unfinished(outcome, "the fit stopped early")
@@ -304,11 +304,7 @@ class MemberFit:
         else:
             return
         alone = Regression(module.network.module, recipe.embedding, torch.Generator().manual_seed(self.seed))
-        train_minibatches(SquaredErrorTask(alone, rows, None), steps, seed=self.seed)
-
-    def _observers(self) -> list[Callback]:
-        settings = self.settings
-        return [*(settings.callbacks or ()), *([ProgressBar(settings.max_iter)] if settings.verbose else [])]
+        train_minibatches(SquaredErrorTask(alone, rows, None), steps, seed=self.seed, is_up=self.settings.is_up)
 
     def _show(self, module: JointModel, best: Callable[[], dict[str, Tensor]]) -> None:
         """Tell how to get the model of the best weights so far."""

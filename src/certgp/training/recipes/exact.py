@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from certgp.data import Chunk, RowSource, target_is_constant
 from certgp.errors import ConvergenceWarning, warn_user
 from certgp.gp import ExactProcess
 from certgp.gp.exact import check_exact_memory, fits_in_memory
-from certgp.training.evaluation_log import open_log
+from certgp.training.evaluation_log import keep_if, open_log
 from certgp.training.full_batch.lbfgs import minimise
 from certgp.training.full_batch.objective import ExactObjective
 from certgp.training.full_batch.start import choose_exact_starting_scale
@@ -37,6 +37,7 @@ class ExactTrainer(Trainer):
         super().__init__(settings)
         self._solver = check_choice("solver", solver, SOLVERS)
         self._tolerance = check_positive("tolerance", tolerance)
+        self._unfinished: Callable[[], ExactProcess] | None = None
 
     def fit(self, source: RowSource, rank: int) -> Fit:
         """Train; the rank is the number of rows."""
@@ -46,9 +47,11 @@ class ExactTrainer(Trainer):
         if self._is_dense(source.n_rows):
             check_exact_memory(source.n_rows)
             return self._fit_densely(source)
-        few = min(self.settings.max_iter, _SUBSET_ITERATIONS)
-        quiet = ExactTrainer(replace(self.settings, callbacks=None, verbose=0, max_iter=few, checkpoint=None), "dense")
+        quiet = ExactTrainer(self.settings.quiet(min(self.settings.max_iter, _SUBSET_ITERATIONS)), "dense")
         return fit_iteratively(self.settings, source, self._tolerance, quiet.train)
+
+    def process_so_far(self) -> ExactProcess | None:
+        return None if self._unfinished is None else self._unfinished()
 
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
         return _SECONDS_PER_CUBE * self.settings.max_iter * n_rows**3
@@ -79,12 +82,24 @@ class ExactTrainer(Trainer):
         if not self.settings.lengths_are_given:
             self._scan(objective, rows, start)
         settings = self.settings
+
+        def process() -> ExactProcess:
+            kernel, noise = objective.solution()
+            return ExactProcess(kernel, rows.X, rows.y, noise, rows.weight)
+
+        self._unfinished = process
         with open_log(settings.checkpoint, 0) as log:
             outcome = minimise(
-                objective, max_iter=settings.max_iter, rank=len(rows.y), callbacks=settings.observers, log=log
+                objective,
+                max_iter=settings.max_iter,
+                rank=len(rows.y),
+                callbacks=settings.observers,
+                log=log,
+                rows=len(rows.y),
             )
-        kernel, noise = objective.solution()
-        return Fit(ExactProcess(kernel, rows.X, rows.y, noise, rows.weight), outcome)
+            keep_if(settings.put_off, log)
+        self._unfinished = None
+        return Fit(process(), outcome)
 
     def _scan(self, objective: ExactObjective, rows: Chunk, start: Start) -> None:
         """Find starting length-scales, on some of the rows where there are many."""

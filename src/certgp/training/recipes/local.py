@@ -20,12 +20,12 @@ from certgp.features import NystromMap, greedy_rows
 from certgp.gp import FullScaleProcess, LocalProcess
 from certgp.gp.conditionals import is_radial
 from certgp.kernels import Kernel
-from certgp.training.evaluation_log import EvaluationLog, open_log, recorded
+from certgp.training.evaluation_log import EvaluationLog, keep_if, open_log, recorded
 from certgp.training.full_batch.lbfgs import minimise
 from certgp.training.full_batch.objective import Objective
 from certgp.training.full_batch.start import scan_length_scales
 from certgp.training.full_batch.trials import Trial
-from certgp.training.history import History, Iteration, OptimisationResult
+from certgp.training.history import STOPPED, History, Iteration, OptimisationResult, tell
 from certgp.training.local import (
     JITTER,
     FullScaleObjective,
@@ -102,6 +102,7 @@ class LocalTrainer(Trainer):
     def __init__(self, recipe: LocalRecipe, settings: Settings) -> None:
         super().__init__(settings)
         self._recipe = recipe
+        self._unfinished: Callable[[], LocalProcess | FullScaleProcess | None] | None = None
         for kernel in self._kernels():
             given = replace(settings, kernel=kernel).kernel_object()
             if recipe.metric in ("linear", "network") and not _takes_a_map(given):
@@ -124,14 +125,21 @@ class LocalTrainer(Trainer):
         progress, ordered = _Progress(time.perf_counter()), _in_order(rows, order)
         with open_log(self.settings.checkpoint, rank) as log:
             training = _Training(self._recipe, self.settings, rows, rng, progress, log)
+            self._unfinished = lambda: None if training.metric is None else self._process(training.metric, ordered)
             metric = training.run(starts)
+            self._unfinished = lambda: self._process(metric, ordered)
             centres = _centres(metric, ordered, self._recipe.rank)
             if self._recipe.rank and not progress.stopped:
                 training.fit_low_rank(metric, ordered, centres)
+            keep_if(self.settings.put_off, log)
+        self._unfinished = None
         outcome = _outcome(progress, self.settings.max_iter)
         if not outcome.converged and not outcome.stopped:
             warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
         return Fit(self._process(metric, ordered, centres), outcome, tuple(progress.trials))
+
+    def process_so_far(self) -> LocalProcess | FullScaleProcess | None:
+        return None if self._unfinished is None else self._unfinished()
 
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
         share = min(1.0, self.settings.max_iter / _USUAL_ITERATIONS) * min(1.0, n_rows / _ROWS_AT_A_TIME)
@@ -186,7 +194,7 @@ def _outcome(progress: _Progress, max_iter: int) -> OptimisationResult:
     converged = not (used_up or progress.stopped)
     reason = f"all rounds are done; the last improved its fresh rows by {max(progress.gain, 0.0):.2g} nats per row"
     if progress.stopped:
-        reason = "a callback stopped the fit"
+        reason = STOPPED
     elif used_up:
         reason = f"max_iter={max_iter} iterations were used up; raise max_iter for a better fit"
     return OptimisationResult(np.zeros(0), value, len(history), converged, reason, progress.stopped, history)
@@ -211,11 +219,12 @@ class _Training:
         self.judges = np.sort(shuffled[:count]) if count else np.arange(n)
         self.pool = np.sort(shuffled[count:])
         self.has_judges = count > 0
+        self.metric: Metric | None = None  # the best so far
 
     def run(self, starts: list[Start]) -> Metric:
         """The metric and the variances that these rows want."""
         metric = self._choose_kernel(starts)
-        self._rounds(metric, _ROUNDS - _TRIAL_ROUNDS, _ROUND_ROWS, _ROUND_ITERATIONS)
+        self._rounds(metric, _ROUNDS - _TRIAL_ROUNDS, _ROUND_ROWS, _ROUND_ITERATIONS, "length-scales")
         self._fit_noise(metric)
         if self.recipe.metric == "ard" or self.progress.stopped or not _takes_a_map(metric.kernel):
             return metric
@@ -234,10 +243,11 @@ class _Training:
         for start in starts:
             began = time.perf_counter()
             metric = _scaled(start, self.rows.X.shape[1])
+            self.metric = metric if best is None else best  # until held-out rows prefer another
             self.rng = np.random.default_rng(seed)
             if not self.settings.lengths_are_given:
                 self._scan(metric)
-            value = self._rounds(metric, _TRIAL_ROUNDS, _ROUND_ROWS, _ROUND_ITERATIONS)
+            value = self._rounds(metric, _TRIAL_ROUNDS, _ROUND_ROWS, _ROUND_ITERATIONS, start.kernel.name)
             if len(starts) > 1:
                 self._fit_noise(metric, _NOISE_ROWS // 2)
             loss = self._judge(metric).mean() if len(starts) > 1 else value
@@ -246,6 +256,7 @@ class _Training:
             if best is not None and (loss >= least or self.progress.stopped):
                 break
             best, least = metric, float(loss)
+            self.metric = best
         assert best is not None
         return best
 
@@ -264,12 +275,12 @@ class _Training:
         if loss() > before - _GAIN:  # very short length-scales are noise by another name
             metric.load_state_dict(start)
 
-    def _rounds(self, metric: Metric, rounds: int, rows: int, iterations: int) -> float:
+    def _rounds(self, metric: Metric, rounds: int, rows: int, iterations: int, stage: str) -> float:
         """Optimise on fresh rows and their neighbours in the metric of the moment, again and again."""
-        return self._optimise(rounds, iterations, lambda: LocalObjective(metric, self._fresh(metric, rows)))
+        return self._optimise(rounds, iterations, stage, lambda: LocalObjective(metric, self._fresh(metric, rows)))
 
-    def _optimise(self, rounds: int, iterations: int, new_objective: Callable[[], Objective]) -> float:
-        """A few iterations on each of some objectives; the last value."""
+    def _optimise(self, rounds: int, iterations: int, stage: str, new_objective: Callable[[], Objective]) -> float:
+        """A few iterations on each of some objectives; the last value. Callbacks are told the ``stage``."""
         value = math.nan
         for _ in range(rounds):
             history = self.progress.history
@@ -286,6 +297,8 @@ class _Training:
                 started=self.progress.started,
                 offset=len(history),
                 log=self.log,
+                budget=self.settings.max_iter,
+                stage=stage,
             )
             value = outcome.value
             self.progress.history = history + outcome.history
@@ -303,7 +316,7 @@ class _Training:
             near = pick_earlier(metric, rows, targets, self.recipe.train_neighbours)
             return FullScaleObjective(metric, near, low_rank)
 
-        self._optimise(_LOW_RANK_ROUNDS, _ROUND_ITERATIONS, lambda: objective(_LOW_RANK_ROWS))
+        self._optimise(_LOW_RANK_ROUNDS, _ROUND_ITERATIONS, "low rank", lambda: objective(_LOW_RANK_ROWS))
         fit_noise(metric, recorded(self.log, objective(_NOISE_ROWS).profiled))
 
     def _fresh(self, metric: Metric, rows: int) -> TargetRows:
@@ -326,7 +339,7 @@ class _Training:
         metric = LinearMetric(kernel, kernel.values["length_scale"], columns, scaled.ratio)
         best, losses = metric.snapshot(), before
         for done in range(_MAP_ROUNDS):
-            value = self._rounds(metric, 1, _MAP_ROWS, _MAP_ITERATIONS)
+            value = self._rounds(metric, 1, _MAP_ROWS, _MAP_ITERATIONS, "linear map")
             now = self._judge(metric)
             gain = float(losses.mean() - now.mean())
             if gain > 0.0:
@@ -357,9 +370,11 @@ class _Training:
             if loss < least:
                 best, least = metric.snapshot(), loss
             history, seconds = self.progress.history, time.perf_counter() - self.progress.started
-            record = Iteration(len(history) + 1, value, float("nan"), seconds, rows, loss)
+            record = Iteration(
+                len(history) + 1, value, float("nan"), seconds, rows, loss, _EPOCH_ROWS, "training the network"
+            )
             self.progress.history = history + History((record,))
-            stop = any([callback(record) for callback in self.settings.observers])  # all see it  # noqa: C419
+            stop = tell(self.settings.observers, record)
             self.progress.stopped = stop
             return stop
 

@@ -18,7 +18,9 @@ from certgp.errors import InvalidInputError
 from certgp.gp import NOISES
 from certgp.kernels import Kernel, kernel_from_name
 from certgp.training.evaluation_log import FitCheckpoint
-from certgp.training.history import Callback, Iteration
+from certgp.training.history import Callback
+from certgp.training.progress import ProgressLine
+from certgp.training.stopping import StopRule, stop_rules
 
 AUTOMATIC: Literal["auto"] = "auto"
 OBJECTIVES = ("marginal", "elbo")
@@ -66,6 +68,8 @@ class Settings:
     growing: bool = True
     verbose: int = 0
     callbacks: Sequence[Callback] | None = None
+    stop: StopRule | None = None  # of the time limit
+    line: ProgressLine | None = None  # behind ``verbose``
 
     def __post_init__(self) -> None:
         check_choice("objective", self.objective, OBJECTIVES)
@@ -105,6 +109,8 @@ class Settings:
             "checkpoint",
             "distinct_rows",
             "engine",
+            "stop",
+            "line",
         }
         return replace(self, **{name: value for name, value in parameters.items() if name in shared})
 
@@ -130,8 +136,28 @@ class Settings:
 
     @property
     def observers(self) -> list[Callback]:
-        """The user's callbacks, and a printing one where ``verbose`` asks for it."""
-        return [*(self.callbacks or ()), *([print_iteration] if self.verbose else [])]
+        """The user's callbacks, the time limit, and a printing one where ``verbose`` asks for it."""
+        limit = [] if self.stop is None else [self.stop]
+        return [*(self.callbacks or ()), *limit, *([self.line or ProgressLine()] if self.verbose else [])]
+
+    @property
+    def stop_rules(self) -> list[StopRule]:
+        """What may put a fit off until later."""
+        return stop_rules(self.observers)
+
+    def is_up(self) -> bool:
+        """Must the fit end now, within an iteration?"""
+        return any([rule.is_up() for rule in self.stop_rules])  # noqa: C419 (all of them are to know it)
+
+    @property
+    def put_off(self) -> str | None:
+        """Why the fit was ended before it was done, where it can go on later."""
+        return next((rule.reason for rule in self.stop_rules if rule.reason is not None), None)
+
+    def quiet(self, max_iter: int) -> Settings:
+        """For a fit within a fit, that nobody is told of; the time limit is the same."""
+        rules = stop_rules(self.callbacks)
+        return replace(self, callbacks=rules or None, verbose=0, checkpoint=None, max_iter=max_iter)
 
     def kernel_object(self) -> Kernel:
         """The kernel as the user gave it, by name or as an object."""
@@ -183,11 +209,3 @@ def check_needs_domination(settings: Settings, model: str) -> None:
                 f"{name}={refused!r} needs features that are dominated by the kernel (Phi Phi' <= K), which {model} "
                 f"does not have; use {name}={other!r}"
             )
-
-
-def print_iteration(record: Iteration) -> None:
-    """One line of progress on standard output."""
-    print(
-        f"iteration {record.iteration:4d}  objective/row {record.value:10.6f}  "
-        f"|gradient| {record.gradient_norm:9.2e}  rank {record.rank}  {record.seconds:7.1f} s"
-    )

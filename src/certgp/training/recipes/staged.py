@@ -22,7 +22,7 @@ from certgp.gp import LowRankModel, LowRankProcess
 from certgp.gp.calibration import gaussian_log_density
 from certgp.gp.outputs import OutputStatistics, profile_outputs
 from certgp.gp.profile import profile_evidence
-from certgp.training.evaluation_log import EvaluationLog, open_log
+from certgp.training.evaluation_log import EvaluationLog, keep_if, open_log
 from certgp.training.full_batch.growth import FIRST_ROWS, MOST_ROWS, Growth, Search, growth_rows
 from certgp.training.full_batch.objective import LowRankObjective
 from certgp.training.full_batch.speed import Speed, shortest
@@ -146,6 +146,7 @@ class StagedTrainer(Trainer):
         with open_log(self.settings.checkpoint, rank) as log:
             plan, tried = self.try_starts(plan, source, rows, log)
             outcome = self.train(plan, source, None if tried is None else tried.outcome, log, growth)
+            keep_if(self.settings.put_off, log)
         return plan, outcome, () if tried is None else tried.trials
 
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:

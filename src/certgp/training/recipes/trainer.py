@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
 
@@ -129,8 +129,7 @@ class Trainer(ABC):
     def _train_quietly(self, rows: RowSource, rank: int) -> GaussianProcess:
         """The same training on some of the rows, from its beginning."""
         again = copy(self)
-        steps = min(self.settings.max_iter, _FOLD_STEPS)
-        again.settings = replace(self.settings, callbacks=None, verbose=0, checkpoint=None, max_iter=steps)
+        again.settings = self.settings.quiet(min(self.settings.max_iter, _FOLD_STEPS))
         usable = max(self.group, min(rank, rows.n_rows) // self.group * self.group)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CertgpWarning)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from certgp.training.history import Callback, Iteration
+from certgp.training.history import Callback, Iteration, tell
 
 
 class Clock:
@@ -21,6 +22,7 @@ class Clock:
         self._callbacks, self._now = tuple(callbacks), now
         self._end = math.inf if max_seconds is None else now() + max_seconds
         self._deadline = self._end  # of the fit that runs now
+        self._stage = ""
         self.stopped = False  # by a callback of the user
         self.expired = False  # has a fit been stopped because its time was up?
 
@@ -34,6 +36,10 @@ class Clock:
         """Seconds to the end."""
         return max(0.0, self._end - self._now())
 
+    def announce(self, stage: str) -> None:
+        """What the next fit is, for callbacks."""
+        self._stage = stage
+
     def allow(self, share: float) -> None:
         """The next fit may use this share of the seconds that are left."""
         self.expired = False
@@ -41,6 +47,8 @@ class Clock:
 
     def __call__(self, record: Iteration) -> bool:
         """Should the fit stop?"""
-        self.stopped |= any([callback(record) for callback in self._callbacks])  # all see it  # noqa: C419
+        left = self.left if self.has_limit else None
+        stage = f"{self._stage}, {record.stage}" if self._stage and record.stage else self._stage or record.stage
+        self.stopped |= tell(self._callbacks, replace(record, stage=stage, seconds_left=left))
         self.expired |= self._now() >= self._deadline
         return self.stopped or self.expired

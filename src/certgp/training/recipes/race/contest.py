@@ -241,6 +241,7 @@ class Contest:
         kept = entry.keeping_in(self._finished.part(key))
         trainer, source = kept.trainer(self._clock, iterations), self._rows(positions)
         self._active = (entry, trainer, positions)
+        self._clock.announce(f"{'final' if iterations is None else 'probe'} of {entry.name}")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -258,7 +259,8 @@ class Contest:
             return None
         said = tuple(each.message for each in caught if isinstance(each.message, Warning))
         found = Standing(entry, fit, positions, losses, time.process_time() - began, said, before)
-        self._finished.add(key, found)
+        if trainer.settings.put_off is None:
+            self._finished.add(key, found)
         return found
 
     def _rows(self, positions: NDArray[np.int64]) -> RowSource:

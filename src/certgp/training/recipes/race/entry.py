@@ -9,6 +9,7 @@ from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.history import Callback
 from certgp.training.recipes.settings import Settings
 from certgp.training.recipes.trainer import Trainer
+from certgp.training.stopping import stop_rules
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,7 @@ class Entry:
     def trainer(self, callback: Callback, iterations: int | None = None) -> Trainer:
         """A new trainer that tells ``callback`` of its iterations, with fewer of them where that is asked."""
         most = self.settings.max_iter
+        told: list[Callback] = [callback, *stop_rules(self.settings.callbacks)]  # these decide about its checkpoint too
         return self.build(
-            replace(self.settings, callbacks=[callback], max_iter=most if iterations is None else min(most, iterations))
+            replace(self.settings, callbacks=told, max_iter=most if iterations is None else min(most, iterations))
         )

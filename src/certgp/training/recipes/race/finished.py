@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
@@ -83,11 +83,12 @@ class FinishedFits:
 
 
 @contextmanager
-def open_finished(given: FitCheckpoint | None) -> Iterator[FinishedFits]:
-    """The finished fits of a race: they stay where it is interrupted and are removed when it is done."""
+def open_finished(given: FitCheckpoint | None, is_put_off: Callable[[], bool]) -> Iterator[FinishedFits]:
+    """The finished fits of a race: they stay where it is interrupted or put off and are removed when it is done."""
     finished = FinishedFits(given)
     yield finished
-    finished.remove()
+    if not is_put_off():
+        finished.remove()
 
 
 def _describe(standing: Standing) -> tuple[dict[str, Tensor], Values]:

@@ -50,7 +50,7 @@ class Race(Trainer):
         return None if self._contest is None else self._contest.process_so_far()
 
     def fit_at(self, source: RowSource, rank: int) -> Fit:
-        with open_finished(self.settings.checkpoint) as finished:
+        with open_finished(self.settings.checkpoint, self._is_put_off) as finished:
             field, clock = self._field(source), self._clock()
             if not _is_a_race(field, source):
                 only = field[0].keeping_in(finished.part(field[0].name))
@@ -73,7 +73,7 @@ class Race(Trainer):
 
     def fit_automatically(self, source: RowSource, search: Callable[[Trainer], Fit]) -> Fit:
         """Compare the methods by probes at one rank, then let the winner find its own."""
-        with open_finished(self.settings.checkpoint) as finished:
+        with open_finished(self.settings.checkpoint, self._is_put_off) as finished:
             field, clock = self._field(source), self._clock()
             if not _is_a_race(field, source):
                 return self._search(field[0], clock, search, source, finished)
@@ -90,6 +90,9 @@ class Race(Trainer):
     def _log_unit(self) -> float:
         """What to add to a mean negative log density of standardised targets to have it in the units of y."""
         return math.log(self.settings.standardiser.y_scale)
+
+    def _is_put_off(self) -> bool:
+        return self.settings.put_off is not None
 
     def _clock(self) -> Clock:
         return Clock(self.settings.callbacks or (), self._terms.max_seconds)
@@ -135,7 +138,7 @@ class Race(Trainer):
                 warnings.warn(each, stacklevel=2)
         outcome = winner.fit.outcome
         if outcome.stopped and not contest.is_over:
-            outcome = replace(outcome, reason=f"max_seconds={self._terms.max_seconds:g} were used up")
+            outcome = replace(outcome, reason=f"max_seconds={self._terms.max_seconds:g} is used up")
         trials = list_trials(contest.standings, self._log_unit)
         if self._terms.combine and len(rivals) > 1:
             found = stack(rivals, winner, self.settings.new_generator())

@@ -1,0 +1,100 @@
+"""What moves on a terminal while a command works: stage, bar, figures, time. Nothing moves in a pipe."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from certgp.training import Iteration, Meter, Status
+
+_BAR = 16  # columns
+_STOPPING = "stopping after this step; Ctrl-C again ends at once and saves nothing"
+
+
+class Display:
+    """One line at the bottom of standard error, which is looked up when the line appears."""
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+        self._meter: Meter | None = None
+        self._expected: float | None = None
+        self._is_stopping = False
+
+    def show(self, text: str, figures: str = "", share: float | None = None, now: bool = True) -> None:
+        """Show this text from now on, with a bar where the ``share`` of the work that is done is known: ``now``, or
+        within a quarter of a second.
+        """
+        if not sys.stderr.isatty():
+            return
+        if self._progress is None or self._task is None:
+            self._progress, self._task = _start()
+        note = _STOPPING if self._is_stopping else figures
+        total = None if share is None else 1.0
+        self._progress.update(
+            self._task, description=text, figures=note, total=total, completed=share or 0.0, refresh=now
+        )
+
+    def show_iteration(self, record: Iteration) -> None:
+        """Show how far a fit is."""
+        from certgp.training import Meter
+
+        if not sys.stderr.isatty():
+            return
+        self._meter = self._meter or Meter()
+        status = self._meter.read(record)
+        of = "" if status.most is None else f"/{status.most}"
+        text = f"fitting: {status.stage or 'training'}, iteration {status.iteration}{of}"
+        first = record.iteration == 1
+        self.show(text, _figures(status, self._seconds_left(status)), status.share, now=first)
+
+    def expect(self, seconds: float) -> None:
+        """The fit takes at most about so long."""
+        self._expected = seconds
+
+    def stopping(self) -> None:
+        """Ctrl-C was pressed. Writes nothing itself, because a signal handler calls it."""
+        self._is_stopping = True
+
+    def clear(self) -> None:
+        """Take the line back."""
+        if self._progress is not None:
+            self._progress.stop()
+        self._progress = self._task = None
+
+    def _seconds_left(self, status: Status) -> float | None:
+        known = [] if status.seconds_left is None else [status.seconds_left]
+        known += [] if self._expected is None else [max(0.0, self._expected - status.seconds)]
+        return min(known, default=None)
+
+
+def _figures(status: Status, left: float | None) -> str:
+    """The most telling first: a narrow terminal cuts the rest off."""
+    parts = [] if left is None else [f"at most {left:.0f} s left"]
+    parts.append(f"objective/row {status.value:.4f}")
+    parts += [] if status.validation is None else [f"held-out {status.validation:.4f}"]
+    parts += [] if status.rows_per_second is None else [f"{status.rows_per_second:,.0f} rows/s"]
+    return ", ".join([*parts, f"rank {status.rank}"])
+
+
+def _start() -> tuple[Progress, TaskID]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    cut = Column(no_wrap=True, overflow="ellipsis", ratio=1)  # gets what the others leave
+    progress = Progress(
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+        BarColumn(_BAR),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[figures]}", markup=False, table_column=cut),
+        console=Console(file=sys.stderr),
+        transient=True,
+        expand=True,
+        refresh_per_second=4,
+    )
+    progress.start()
+    return progress, progress.add_task("", total=None, figures="")

@@ -1,0 +1,101 @@
+"""Ctrl-C in Python: the best model so far and a warning; time limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from certgp import AutoGP, CertgpWarning, DeepFourierGP, ExactGP, FourierGP, LocalGP, MercerGP, SparseGP
+from certgp.training import StopRule
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, (120, 2))
+Y = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * RNG.standard_normal(120)
+MODELS = [
+    (ExactGP, {}),
+    (LocalGP, {"kernel": "matern32", "metric": "ard"}),
+    (MercerGP, {"rank": 10}),
+    (FourierGP, {"rank": 10}),
+    (SparseGP, {"rank": 10}),
+    (DeepFourierGP, {"rank": 10, "hidden": (8,)}),
+    (AutoGP, {"rank": 10, "candidates": ("mercer", "sparse"), "effort": "low"}),
+]
+
+
+@pytest.mark.parametrize(("cls", "options"), MODELS, ids=lambda given: getattr(given, "__name__", ""))
+def test_an_interrupted_fit_returns_the_best_model_so_far(cls, options):
+    seen = []
+
+    def interrupt(record):
+        seen.append(record.value)
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+
+    model = cls(random_state=0, noise="constant", callbacks=[interrupt], **options)
+    with pytest.warns(CertgpWarning, match="the fit was interrupted; this is the best model so far"):
+        model.fit(X, Y)
+    assert model.stop_reason_ == "the fit was interrupted"
+    assert not model.converged_
+    assert len(seen) == 4  # nothing was trained any further
+    assert np.isfinite(model.predict(X[:5], return_std=True)).all()
+
+
+def test_an_interrupt_amid_a_line_search_keeps_the_last_accepted_point():
+    reached = []
+    model = MercerGP(10, projection=None, random_state=0, noise="constant")
+    model.set_params(callbacks=[lambda record: reached.append(model.so_far().log_marginal_likelihood_)])
+    model.set_params(max_iter=6)
+    with pytest.warns(CertgpWarning, match="before it converged"):
+        model.fit(X, Y)
+
+    def interrupt(record):
+        if record.iteration == 5:
+            raise KeyboardInterrupt
+
+    with pytest.warns(CertgpWarning, match="interrupted"):
+        stopped = MercerGP(
+            10, projection=None, random_state=0, noise="constant", max_iter=6, callbacks=[interrupt]
+        ).fit(X, Y)
+    assert stopped.log_marginal_likelihood_ == pytest.approx(reached[4], rel=1e-9)
+
+
+def test_a_stop_rule_puts_a_fit_off_and_its_checkpoint_stays(tmp_path):
+    path, rule = tmp_path / "c", StopRule()
+    options = {"rank": 10, "random_state": 0, "noise": "constant"}
+    put_off = SparseGP(
+        checkpoint=path,
+        callbacks=[lambda record: rule.ask("lunch") if record.iteration == 3 else None, rule],
+        **options,
+    ).fit(X, Y)
+    assert (put_off.stop_reason_, path.exists()) == ("lunch", True)
+    resumed, whole = SparseGP(checkpoint=path, **options).fit(X, Y), SparseGP(**options).fit(X, Y)
+    np.testing.assert_array_equal(resumed.predict(X), whole.predict(X))
+    assert not path.exists()
+
+
+def test_a_time_limit_leaves_time_for_what_follows_training():
+    now = [0.0]
+    rule = StopRule(10.0, now=lambda: now[0])
+    steps = 0
+    while not rule(None):
+        steps, now[0] = steps + 1, now[0] + 2.0
+    assert now[0] <= 8.0  # another step would end beyond
+    assert rule.reason == "max_seconds=10 is used up; a longer limit gives a better fit"
+    assert steps == 4
+
+
+def test_members_share_the_time():
+    now = [0.0]
+    rule = StopRule(10.0, now=lambda: now[0])
+    part = rule.part(0.5)
+    now[0] = 5.0
+    assert part.is_up()
+    assert not rule.is_up()
+    rule.join([part])
+    assert rule.is_up()
+
+
+@pytest.mark.parametrize("cls", [MercerGP, DeepFourierGP, LocalGP])
+def test_a_bad_time_limit_is_refused(cls):
+    with pytest.raises(ValueError, match="max_seconds must be positive"):
+        cls(max_seconds=-1.0).fit(X, Y)
