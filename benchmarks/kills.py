@@ -11,6 +11,8 @@ in the middle of a fit with a checkpoint, which must end with one clear error, a
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import random
@@ -22,7 +24,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -34,9 +35,9 @@ from scaling import write_parts
 CERTGP = [sys.executable, "-m", "certgp"]
 
 
-@contextmanager
+@contextlib.contextmanager
 def local_cluster(workers: int = 2) -> Iterator[Client]:
-    options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster, set_as_default=False) as client:
         client.wait_for_workers(workers)
         yield client
@@ -64,10 +65,13 @@ class Killer(threading.Thread):
 
 
 def run(command: list[str]) -> tuple[int, str, float]:
-    """Exit code, what was said on stderr, seconds."""
-    started = time.perf_counter()
-    done = subprocess.run([*CERTGP, *command], capture_output=True, text=True, check=False)
-    return done.returncode, done.stderr, time.perf_counter() - started
+    """Exit code of a command in this process, what was said on stderr, seconds."""
+    from certgp.cli.main import main as certgp_main
+
+    started, said = time.perf_counter(), io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+        code = certgp_main(command)
+    return code, said.getvalue(), time.perf_counter() - started
 
 
 def result_of(what: str, out: Path) -> list[object]:
@@ -102,6 +106,7 @@ def measure(what: str, client: Client, command: list[str], out: Path, kills: int
         killer.stop()
         if killer.killed:  # else the command was quicker than the killer
             rounds += 1
+            print(f"{what}: kill {rounds} of {kills}", file=sys.stderr, flush=True)
             same += code == 0 and result_of(what, out) == expected
         if code:
             print(said, file=sys.stderr)
@@ -141,8 +146,8 @@ def lose_scheduler(folder: Path, command: list[str]) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=300_000)
-    parser.add_argument("--rank", type=int, default=20)
+    parser.add_argument("--rows", type=int, default=150_000)
+    parser.add_argument("--rank", type=int, default=10)
     parser.add_argument("--kills", type=int, default=10, help="of each")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="where to write the files (default: temporary)")
@@ -153,7 +158,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="kills-", dir=options.folder))
     try:
         files = [str(path) for path in write_parts(folder, options.rows, 5)]
-        fit = ["fit", *files, "--target", "y", "--method", "mercer", "--rank", str(options.rank), "--max-iter", "20"]
+        fit = ["fit", *files, "--target", "y", "--method", "mercer", "--rank", str(options.rank), "--max-iter", "6"]
         model = folder / "fit.model"
         with local_cluster() as client:
             found = []
