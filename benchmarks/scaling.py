@@ -26,6 +26,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
+import scaling_cluster
+
 PART_ROWS = 100_000
 SIZES = (100_000, 1_000_000, 10_000_000)
 HELD = {"standardize": False, "noise": "constant", "optimize": False, "length_scale": 2.0, "noise_variance": 0.1}
@@ -193,12 +195,61 @@ def measure_partial_fit(folder: Path, rows: int, method: str, rank: int) -> dict
     return {"difference": float(difference), "growth_mib_after_the_first_ten": peaks[-1] - peaks[9]}
 
 
+def measure_bytes(folder: Path, rows: int, method: str, rank: int) -> dict[str, object]:
+    """What moves in an evaluation on a cluster, at two sizes."""
+    sizes = {size: parts_of(folder, size) for size in (rows // 4, rows)}
+    return scaling_cluster.measure_bytes(features_of(folder, method, rank), sizes)
+
+
+def measure_workers(folder: Path, rows: int, method: str, rank: int) -> dict[str, object]:
+    """An evaluation on one worker and on two."""
+    return scaling_cluster.measure_workers(features_of(folder, method, rank), parts_of(folder, rows))
+
+
+def measure_cost(folder: Path, rows: int, method: str, rank: int) -> dict[str, object]:
+    """Seconds by rank, and a model of them."""
+    return scaling_cluster.measure_cost(parts_of(folder, rows), lambda r: features_of(folder, method, r))
+
+
+def measure_cluster_fit(folder: Path, rows: int, method: str, rank: int) -> dict[str, object]:
+    """A default fit on two workers that read the files, and what the client itself needs for it."""
+    from certgp.engines.dask import DaskEngine
+
+    started, clock = time.process_time(), time.perf_counter()
+    with scaling_cluster.cluster_of(2) as client:
+        engine = DaskEngine(client)
+        kept = engine.read(parts_of(folder, rows), target="y")
+        read = time.perf_counter() - clock
+        model = unfitted(method, rank, max_iter=300 if method == "mercer" else 200, engine=engine).fit(kept)
+        seconds = time.perf_counter() - clock - read
+        workers = client.run(scaling_cluster.cpu_seconds)
+    return {
+        "read_clock_seconds": read,
+        "fit_clock_seconds": seconds,
+        "client_seconds": time.process_time() - started,
+        "worker_seconds": list(workers.values()),
+        "stages": [(stage.rows, stage.iterations, round(stage.value, 5)) for stage in model.history_.stages],
+    }
+
+
+def features_of(folder: Path, method: str, rank: int):
+    """The features of a model fitted to the first file, with parameters to be learned."""
+    import certgp
+
+    fitted = unfitted(method, rank, max_iter=3).fit(certgp.read(parts_of(folder, PART_ROWS), target="y"))
+    return deepcopy(fitted._model.process.model).requires_grad_(True)
+
+
 MEASURES: dict[str, Callable[[Path, int, str, int], dict[str, object]]] = {
     "fit": measure_fit,
     "predict": measure_predict,
     "pass": measure_pass,
     "agreement": measure_agreement,
     "partial_fit": measure_partial_fit,
+    "bytes": measure_bytes,
+    "workers": measure_workers,
+    "cost": measure_cost,
+    "cluster_fit": measure_cluster_fit,
 }
 
 
@@ -255,6 +306,14 @@ def run_all(folder: Path, rows: int, methods: list[str], rank: int, parts: list[
             yield run_alone("agreement", folder, min(rows, 1_000_000), method, rank)
         if "partial_fit" in parts:
             yield run_alone("partial_fit", folder, min(rows, PART_ROWS), method, rank)
+        if "bytes" in parts:
+            yield run_alone("bytes", folder, rows, method, rank)
+        if "workers" in parts:
+            yield run_alone("workers", folder, min(rows, 2_000_000), method, 2 * rank)
+        if "cost" in parts:
+            yield run_alone("cost", folder, min(rows, PART_ROWS), method, rank)
+        if "cluster_fit" in parts:
+            yield run_alone("cluster_fit", folder, rows, method, rank)
 
 
 def main() -> None:

@@ -6,15 +6,20 @@ import os
 import signal
 
 import cloudpickle
+import dask.array
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
 import torch
 
 import certgp
-from certgp.data import Chunk, ChunkSource
+from certgp.cli.main import main
+from certgp.data import Chunk, ChunkSource, StandardisedRows, Standardiser
+from certgp.data.remote import RemoteRows
 from certgp.engines import LocalEngine
 from certgp.engines.folds import fold_feature_statistics
-from certgp.errors import ClusterError, InvalidInputError
+from certgp.errors import ClusterError, DataFileError, InvalidInputError
 from certgp.features import MercerMap
 from certgp.gp import Statistics
 from certgp.kernels import Gaussian
@@ -49,7 +54,7 @@ def same(a, b) -> bool:
 def test_on_real_workers(source, tmp_path):
     from certgp.engines.dask import DaskEngine
 
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with distributed.LocalCluster(processes=True, **options) as cluster:
         client = distributed.Client(cluster, set_as_default=False)
         engine = DaskEngine(client, partitions=5)
@@ -61,6 +66,8 @@ def test_on_real_workers(source, tmp_path):
         client.wait_for_workers(3)
         assert same(evaluate(source, DaskEngine(client, partitions=5)), found)  # bit by bit
         fits_and_proofs_are_the_same(engine)
+        workers_read_files(engine, source, found, tmp_path)
+        workers_hold_dask_partitions(client, engine)
     with pytest.raises(ClusterError, match="start the cluster again"):
         evaluate(source, engine)
     client.close()
@@ -100,6 +107,93 @@ def fits_and_proofs_are_the_same(engine):
     proofs = [here.set_params(engine=each).certify(X[:5], tol=0.5) for each in (engine, "local")]
     np.testing.assert_allclose(proofs[0].mean_error, proofs[1].mean_error, rtol=1e-9)
     assert proofs[0].kl.upper == pytest.approx(proofs[1].kl.upper, rel=1e-9)
+
+
+def workers_read_files(engine, source, found, folder):
+    chunk = source.take(slice(None))
+    table = pa.table({"a": chunk.X[:, 0].numpy(), "b": chunk.X[:, 1].numpy(), "y": chunk.y.numpy(), "w": chunk.weight.numpy()})
+    files = [str(folder / f"{i}.parquet") for i in range(3)]
+    for i, file in enumerate(files):
+        pa_parquet.write_table(table.slice(i * 15_000, 15_000), file, row_group_size=4_000)
+    sent = len(engine._held)
+    rows, here = (each(files, target="y", weights="w") for each in (engine.read, certgp.read))
+    assert isinstance(rows, RemoteRows)
+    units = Standardiser.identity(2)
+    assert same(evaluate(StandardisedRows(rows, units), engine), found)  # as if the client had sent them, bit by bit
+    assert len(engine._held) == sent  # but it has not
+    killed = folder / "killed-again"
+    before = predictions(rows, None)
+    assert np.array_equal(predictions(rows, killed), before)  # a worker is lost in the middle
+    assert killed.exists()
+    np.testing.assert_array_equal(before, predictions(here, None))
+    models_of_files_are_the_same(engine, rows, here)
+    commands_are_the_same(engine, files, folder)
+    for wrong in (certgp.DeepMercerGP(5), certgp.LocalGP(), certgp.AutoGP()):
+        with pytest.raises(InvalidInputError, match=r"lie on a cluster; certgp\.read brings .* MercerGP"):
+            wrong.fit(rows)
+    for wrong in ({}, {"engine": engine, "likelihood": "student"}):
+        with pytest.raises(InvalidInputError, match=r"lie on a cluster.*certgp\.read brings"):
+            certgp.SparseGP(5, **wrong).fit(rows)
+    bad_files_are_named(engine, folder)
+
+
+def predictions(rows, killed):
+    """A sum over rows, by a task that ends the worker once."""
+
+    def task(X, y):
+        if killed is not None and not killed.exists():
+            killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return X.sum(1) * y
+
+    return np.concatenate(list(rows.map(task, 7_000)))
+
+
+def models_of_files_are_the_same(engine, rows, here):
+    held = {"optimize": False, "length_scale": 1.0, "noise_variance": 0.1, "random_state": 0}
+    there, local = (
+        certgp.SparseGP(8, engine=each, **held).fit(some) for each, some in ((engine, rows), ("local", here))
+    )
+    assert there.log_marginal_likelihood_ == pytest.approx(local.log_marginal_likelihood_, rel=1e-9)
+    expected = local.predict(here, return_std=True)
+    np.testing.assert_allclose(there.predict(rows, return_std=True), expected, rtol=1e-9, atol=1e-9)
+    assert there.nlpd(rows) == pytest.approx(local.nlpd(here), rel=1e-9)
+    assert there.score(rows) == pytest.approx(local.score(here), rel=1e-9)
+
+
+def commands_are_the_same(engine, files, folder):
+    address, out = engine._cluster.client.scheduler.address, [folder / f"{name}.parquet" for name in ("there", "here")]
+    model, where = str(folder / "y.model"), ["--scheduler", address]
+    fit = ["fit", *files, "--target", "y", "--drop", "w", "--rank", "6", "--max-iter", "1", "--out", model]
+    assert main([*fit, "--method", "sparse", *where]) == 0
+    assert main([*fit, "--method", "deep-mercer", *where]) == 2
+    for each, options in zip(out, (where, []), strict=True):
+        assert main(["predict", model, *files, "--out", str(each), *options]) == 0
+    a, b = (pa_parquet.read_table(each) for each in out)
+    assert a.num_rows == ROWS
+    for name in ("mean", "std", "lower", "upper"):
+        np.testing.assert_allclose(a[name].to_numpy(), b[name].to_numpy(), rtol=1e-9, atol=1e-9)
+    assert main(["certify", model, "--train", *files, "--reference-rank", "12", *where]) == 0
+
+
+def bad_files_are_named(engine, folder):
+    bad, out = folder / "bad.parquet", folder / "never.parquet"
+    pa_parquet.write_table(pa.table({"a": [1.0, None], "b": [1.0, 2.0], "y": [1.0, 2.0]}), bad)
+    with pytest.raises(DataFileError, match=r"column 'a' of .*bad\.parquet .* row 2 \(row group 0"):
+        engine.read(bad, target="y")
+    where = ["--scheduler", engine._cluster.client.scheduler.address]
+    assert main(["predict", str(folder / "y.model"), str(bad), "--out", str(out), *where]) == 2
+    assert not out.exists()
+
+
+def workers_hold_dask_partitions(client, engine):
+    numbers = np.random.default_rng(0).standard_normal((ROWS, 3))
+    held = client.persist(dask.array.from_array(numbers, chunks=(10_000, 2)))
+    rows = engine.read(held, target="x1")
+    assert rows.parts.counts == (10_000, 10_000, 10_000, 7_768)
+    some = np.array([20_000, 3, 19_999])
+    np.testing.assert_array_equal(rows.take(some)[0], numbers[some][:, [0, 2]])
+    np.testing.assert_array_equal(rows.take(some)[1], numbers[some, 1])
 
 
 def bad_arguments_are_named(client):

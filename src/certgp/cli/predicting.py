@@ -93,7 +93,10 @@ class PredictPiece:
         skipped = Skipped() if self.skips else None
         y, trouble = self._target(piece)
         found, behind, at = [], 0, 0
-        for rows, X, behind in self._inputs(piece, skipped):
+        for rows, X, next_row in self._inputs(piece, skipped):
+            behind = next_row
+            if not len(X):  # all of them were left out
+                continue
             own = None if y is None else y[at : at + len(X)]
             found.append(predict_rows(self.model, rows, X, own, self.coverage))
             at += len(X)
@@ -105,8 +108,7 @@ class PredictPiece:
         """Numbers of rows in their file, the rows, and the number of the row behind them."""
         if skipped is not None:
             for part in read_parts(piece.path, self.columns.inputs, skipped):
-                if len(part.rows):
-                    yield part.rows, part.values, part.behind
+                yield part.rows, part.values, part.behind
             return
         start = piece.start
         for X in read_range(piece.path, self.columns.inputs, start, piece.stop, skips=False):

@@ -116,7 +116,9 @@ def _open(
     judge: Callable[[pa_csv.InvalidRow], str] | None = None,
     begin: int = 0,
 ) -> pa_csv.CSVStreamingReader:
-    """A reader of the named columns from row ``begin`` on; with ``judge``, which is asked about lines of other lengths, on one thread."""
+    """A reader of the named columns from row ``begin`` on; on one thread with ``judge``, which is asked about lines of
+    other lengths.
+    """
     only = pa_csv.ConvertOptions(include_columns=list(names), column_types=types, strings_can_be_null=True)
     blocks = pa_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=judge is None, skip_rows_after_names=begin)
     parsing = _parsing(delimiter)

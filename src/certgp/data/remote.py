@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from itertools import pairwise
 from operator import add
 from typing import Any, Protocol, TypeVar
 
@@ -112,10 +113,7 @@ class RemoteRows(Rows):
     def _located(self, positions: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
         """Positions, in order, by part."""
         ends = np.searchsorted(positions, self._starts)
-        found = [
-            (i, positions[begin:end] - self._starts[i])
-            for i, (begin, end) in enumerate(zip(ends[:-1], ends[1:], strict=True))
-        ]
+        found = [(i, positions[begin:end] - self._starts[i]) for i, (begin, end) in enumerate(pairwise(ends))]
         return [(i, local) for i, local in found if len(local)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -217,7 +216,7 @@ class RunningMoments:
         return Moments(self.mean, scale, self.least, self.largest)
 
 
-def _check_size(least: Array, largest: Array, columns: Sequence[str]) -> None:
+def _check_size(least: Array, largest: Array, columns: tuple[str, ...]) -> None:
     size = np.maximum(-least, largest)
     for j in np.flatnonzero(size > _LARGEST):
         raise InvalidInputError(f"{columns[j]} holds numbers too large to square ({size[j]:.1e}); rescale it")

@@ -18,10 +18,16 @@ from certgp.data.files import Layout
 from certgp.data.sources import ChunkSource
 from certgp.data.tables import TableFiles
 from certgp.engines.base import Summable
-from certgp.engines.dask_cluster import Client, Cluster, Future
-from certgp.engines.dask_rows import FEW_ROWS, DaskParts, read_files, read_source, rows_per_part, sizeof
+from certgp.engines.dask_cluster import Cluster
+from certgp.engines.dask_rows import FEW_ROWS, DaskParts, read_files, read_source, rows_per_part
 from certgp.engines.local import LocalEngine, default_chunk_rows, even_rows, use_one_thread
 from certgp.errors import InvalidInputError
+
+try:
+    from dask.sizeof import sizeof
+    from distributed import Client, Future
+except ImportError as error:  # an extra
+    raise ImportError(f"{error}; the Dask engine needs the extra 'dask': pip install 'certgp[dask]'") from error
 
 T = TypeVar("T", bound=Summable)
 R = TypeVar("R")
@@ -120,11 +126,11 @@ class DaskEngine:
         """sum over chunks of task(chunk)."""
         if source.n_rows <= FEW_ROWS:
             return LocalEngine(self.chunk_rows).fold(task, source, rank)
-        return self._cluster.attempt(
-            # what was sent went with a worker, or the worker in the middle of sending: send it again
-            partial(self._fold_once, task, source, rank),
-            partial(self._held.pop, source, None),
-        )
+
+        def send_again() -> None:  # what was sent went with a worker, or the worker in the middle of sending
+            self._held.pop(source, None)
+
+        return self._cluster.attempt(partial(self._fold_once, task, source, rank), send_again)
 
     def _fold_once(self, task: Callable[[Chunk], T], source: RowSource, rank: int) -> T:
         submit = self._cluster.submit

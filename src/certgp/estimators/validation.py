@@ -17,8 +17,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from certgp.data import Rows, Summary, as_rows, summarise
-from certgp.data.copies import without_copies
 from certgp.data.columns import Numbers
+from certgp.data.copies import without_copies
 from certgp.data.rows import Weights, is_frame, weigh_rows
 from certgp.data.summary import BLOCK_ROWS, Shape, check_block
 from certgp.engines import Engine, LocalEngine
@@ -202,7 +202,7 @@ def _look_outside(
     if not outside.any():
         return OutsideRange(len(X), returns_to_prior=returns_to_prior)
     well = (((lower - margin > X) | (upper + margin < X)) & varies).any(axis=1)
-    names = tuple(label for label, holds in zip(shape.labels, outside.any(axis=0), strict=True) if holds)
+    names = tuple(shape.labels[j] for j in np.flatnonzero(outside.any(axis=0)))
     return OutsideRange(len(X), int(outside.any(axis=1).sum()), int(well.sum()), names, returns_to_prior)
 
 
