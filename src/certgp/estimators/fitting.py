@@ -189,8 +189,10 @@ def prepare_fitting(
     )
     if source is None:
         source = StandardisedRows(rows, settings.standardiser, DTYPES[settings.dtype])
-    seeded = partial(new_generator, estimator.random_state)
-    return Fitting(rows, given, summary, settings, source, estimator.trainer(settings), seeded)
+    seeded, trainer = partial(new_generator, estimator.random_state), estimator.trainer(settings)
+    if settings.stop is not None:
+        settings.stop.reserve(trainer.seconds_after_training(source.n_rows, source.n_columns))
+    return Fitting(rows, given, summary, settings, source, trainer, seeded)
 
 
 def run_rounds(
