@@ -9,6 +9,7 @@ import pytest
 from cli_cases import rows, write
 
 from certgp import load
+from certgp.cli import fit
 from certgp.cli.output import Console
 
 FIT = ("fit", "t.npz", "--method", "sparse", "--rank", 8, "--out", "m")
@@ -50,6 +51,18 @@ def test_the_second_ends_at_once_and_leaves_nothing(certgp, interrupt, tmp_path,
     assert stop.value.code == 130
     assert capsys.readouterr().err == "interrupted; nothing was saved\n"
     assert [path.name for path in tmp_path.iterdir()] == ["t.npz"]
+
+
+def test_what_is_done_is_saved_even_where_the_proof_is_not_awaited(certgp, interrupt, tmp_path, monkeypatch):
+    def proof(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    interrupt()
+    monkeypatch.setattr(fit, "_certificate", proof)
+    outcome = certgp(*FIT)
+    assert (outcome.code, outcome.out) == (130, "")
+    assert outcome.err == "interrupted before all was proven and scored; the model itself is done: m\n"
+    assert load("m").n_rows_ == 80
 
 
 def test_with_a_checkpoint_the_same_command_goes_on(certgp, interrupt, tmp_path):

@@ -73,22 +73,46 @@ def test_a_stop_rule_puts_a_fit_off_and_its_checkpoint_stays(tmp_path):
     assert not path.exists()
 
 
-def test_a_time_limit_leaves_time_for_what_follows_training():
-    now = [0.0]
-    rule = StopRule(10.0, now=lambda: now[0])
-    steps = 0
+class Watch:
+    """Clocks that a test sets: of the wall, and of the work done at a share of it."""
+
+    def __init__(self, share: float = 1.0) -> None:
+        self.seconds, self.share = 0.0, share
+
+    def rule(self, max_seconds: float) -> StopRule:
+        return StopRule(max_seconds, lambda: self.seconds, lambda: self.share * self.seconds)
+
+
+def stops_after(rule: StopRule, watch: Watch, step: float) -> float:
     while not rule(None):
-        steps, now[0] = steps + 1, now[0] + 2.0
-    assert now[0] <= 8.0  # another step would end beyond
+        watch.seconds += step
+    return watch.seconds
+
+
+def test_a_time_limit_leaves_time_for_what_follows_training():
+    watch = Watch()
+    rule = watch.rule(10.0)
+    assert stops_after(rule, watch, 2.0) == 8.0  # another step would end beyond 8.5
     assert rule.reason == "max_seconds=10 is used up; a longer limit gives a better fit"
-    assert steps == 4
+    watch = Watch()
+    rule = watch.rule(10.0)
+    rule.reserve(4.0)
+    assert stops_after(rule, watch, 0.1) == pytest.approx(6.0, abs=0.15)
+    busy = Watch(share=0.5)  # a machine that gives us half of its time
+    rule = busy.rule(10.0)
+    rule.reserve(3.0)
+    assert stops_after(rule, busy, 0.1) == pytest.approx(4.0, abs=0.15)
+    hopeless = Watch()
+    rule = hopeless.rule(10.0)
+    rule.reserve(100.0)
+    assert stops_after(rule, hopeless, 0.1) == pytest.approx(3.0, abs=0.15)
 
 
 def test_members_share_the_time():
-    now = [0.0]
-    rule = StopRule(10.0, now=lambda: now[0])
+    watch = Watch()
+    rule = watch.rule(10.0)
     part = rule.part(0.5)
-    now[0] = 5.0
+    watch.seconds = 5.0
     assert part.is_up()
     assert not rule.is_up()
     rule.join([part])

@@ -197,11 +197,16 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         further = [("saved", f"{arguments.out}, the best model so far"), ("to go on", resume_words(arguments))]
         console.result(fields | {"interrupted": True}, aligned([*facts, *further]))
         return INTERRUPTED
-    console.status("proving")
-    certificate, obstacle = _certificate(model)
-    _save(model, arguments.out, console)
-    console.status("scoring beside simple models")
-    card = None if rows.test is None else make_card(model, rows, arguments.seed)
+    try:
+        console.status("proving")
+        certificate, obstacle = _certificate(model)
+        _save(model, arguments.out, console)
+        console.status("scoring beside simple models")
+        card = None if rows.test is None else make_card(model, rows, arguments.seed)
+    except KeyboardInterrupt:
+        _save(model, arguments.out, console)
+        console.notice(f"interrupted before all was proven and scored; the model itself is done: {arguments.out}")
+        return INTERRUPTED
     fields["certificate"] = None if certificate is None else certificate.to_dict()
     fields["not_certifiable"] = obstacle
     fields["skipped"] = skipped_fields(data.files)

@@ -187,10 +187,11 @@ def prepare_fitting(
     )
     if source is None:
         source = StandardisedRows(rows, settings.standardiser, DTYPES[settings.dtype])
-    seeded = partial(new_generator, estimator.random_state)
-    trainer = estimator.trainer(settings)
+    seeded, trainer = partial(new_generator, estimator.random_state), estimator.trainer(settings)
     if source.elsewhere is not None:
         check_trains_elsewhere(type(estimator).__name__, trainer)
+    if settings.stop is not None:
+        settings.stop.reserve(trainer.seconds_after_training(source.n_rows, source.n_columns))
     return Fitting(rows, given, summary, settings, source, trainer, seeded)
 
 

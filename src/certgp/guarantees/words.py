@@ -58,7 +58,7 @@ def explain(certificate: Certificate, yardstick: Yardstick) -> Explanation:
     told, basis = (tuple(meaning), _limits(certificate, yardstick)), tuple(certificate.basis())
     useless = speaks_of_rows and verdict == "useless"
     remedy = _sharper(certificate, yardstick) if useless else _advice(certificate, yardstick)
-    return Explanation(verdict, *told, _numbers(certificate), basis, remedy)
+    return Explanation(verdict, *told, _numbers(certificate, yardstick), basis, remedy)
 
 
 def percent(share: float) -> str:
@@ -241,14 +241,19 @@ def _advice(certificate: Certificate, yardstick: Yardstick) -> str:
 # -------------------- what it rests on
 
 
-def _numbers(certificate: Certificate) -> tuple[tuple[str, str], ...]:
+def _numbers(certificate: Certificate, yardstick: Yardstick) -> tuple[tuple[str, str], ...]:
     rows: list[tuple[str, str]] = []
     errors = certificate.mean_error
     if errors is not None:
         at = [float(np.quantile(errors, q)) for q in (0.5, 0.9, 1.0)]
         rows.append(("bound on means", f"median {at[0]:.3g}, 90 % of rows {at[1]:.3g}, largest {at[2]:.3g}"))
+    shift = certificate.typical_shift
     rows.append(
-        ("typical shift", f"{certificate.typical_shift:.3g} predictive standard deviations = sqrt(2 KL per row)")
+        (
+            "typical shift",
+            f"{shift:.3g} predictive standard deviations = sqrt(2 KL per row), {shift * yardstick.noise:.3g} in the "
+            f"units of {yardstick.target} where that is the noise",
+        )
     )
     return (*rows, *((name, f"{text} nats") for name, text in certificate.numbers()))
 

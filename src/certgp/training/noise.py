@@ -33,6 +33,7 @@ FEWEST_ROWS = 200  # below, noise is constant without a trial
 MOST_ROWS = 20_000  # that a hundred or so weights need, and that local models predict in a moment
 _FEWEST_SHARED = 2_000  # of each output, where several share these rows (docs/decisions/0040)
 _MOST_NUMBERS = 2**21  # of psi (16 MiB)
+_SECONDS_PER_NUMBER = 7e-7  # of psi
 _FOLDS = 4
 _PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
 _FACTORS = (0.4, 0.55, 0.7, 0.85, 1.0, 1.2)  # a
@@ -111,6 +112,11 @@ def leave_one_out(
         some = chunk.pick(slice(start, start + size))
         parts.append(process.leave_one_out(some.X, some.y, some.weight))
     return Unseen(NoiseInputs.join(parts), chunk.y, chunk.weight)
+
+
+def seconds_to_learn(n_rows: int, columns: int) -> float:
+    """About how many CPU seconds a noise model of these rows takes, with so many columns of psi."""
+    return _SECONDS_PER_NUMBER * columns * min(n_rows, _most_rows(columns))
 
 
 def refuse_input_noise(why: str) -> None:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from certgp.checks import check_positive
 from certgp.training.history import Callback, Iteration, OptimisationResult
 
-_TRAINING = 0.85  # of the time limit; the rest is for conditioning on all rows and for the noise
+_RESERVED, _MOST_RESERVED = 0.15, 0.7  # of the time limit, for what follows training: at least, and at most
+_SLOWEST = 20.0  # times the CPU seconds: no machine is taken for busier
 INTERRUPTED = "the fit was interrupted"
 
 
@@ -20,12 +21,22 @@ class StopRule:
     and is None as long as the fit may go on.
     """
 
-    def __init__(self, max_seconds: float | None = None, now: Callable[[], float] = time.perf_counter) -> None:
-        self._now = now
+    def __init__(
+        self,
+        max_seconds: float | None = None,
+        now: Callable[[], float] = time.perf_counter,
+        worked: Callable[[], float] = time.process_time,
+    ) -> None:
+        self._now, self._worked = now, worked
         self.reason: str | None = None
         self._max_seconds = None if max_seconds is None else check_positive("max_seconds", max_seconds)
         self._last = self._start = now()
-        self._allowed = None if self._max_seconds is None else _TRAINING * self._max_seconds
+        self._worked_before = worked()
+        self._after, self._share, self._offset = 0.0, 1.0, 0.0
+
+    def reserve(self, seconds: float) -> None:
+        """So many CPU seconds follow training: conditioning on all rows, the noise."""
+        self._after = seconds
 
     def ask(self, reason: str = INTERRUPTED) -> None:
         """End the fit after the present step; may be called by a signal handler."""
@@ -43,11 +54,11 @@ class StopRule:
 
     def part(self, share: float) -> StopRule:
         """A rule for the next of several fits, with this share of the seconds that are left."""
-        if self._max_seconds is None or self._allowed is None:
+        if self._max_seconds is None:
             return self
-        used = self._now() - self._start
-        rule = StopRule(self._max_seconds, self._now)
-        rule._allowed, rule.reason = share * max(0.0, self._allowed - used), self.reason
+        rule = StopRule(self._max_seconds, self._now, self._worked)
+        rule._share, rule._offset = share, self._now() - self._start
+        rule._after, rule.reason = self._after, self.reason
         return rule
 
     def join(self, parts: Sequence[StopRule]) -> None:
@@ -56,9 +67,20 @@ class StopRule:
             self.reason = self.reason or each.reason
 
     def _is_up_after(self, step: float) -> bool:
-        if self.reason is None and self._allowed is not None and self._now() - self._start + step > self._allowed:
+        if self.reason is None and self._max_seconds is not None and self._used() + step > self._allowed():
             self.reason = f"max_seconds={self._max_seconds:g} is used up; a longer limit gives a better fit"
         return self.reason is not None
+
+    def _used(self) -> float:
+        return self._now() - self._start
+
+    def _allowed(self) -> float:
+        """Seconds for training. What follows it takes as much longer than its CPU seconds as training did so far."""
+        limit = self._max_seconds or 0.0
+        worked = self._worked() - self._worked_before
+        slowness = min(_SLOWEST, max(1.0, self._used() / worked)) if worked > 0.0 else 1.0
+        reserved = min(_MOST_RESERVED * limit, max(_RESERVED * limit, slowness * self._after))
+        return self._share * max(0.0, limit - reserved - self._offset)
 
 
 def stop_rules(callbacks: Sequence[Callback] | None) -> list[StopRule]:

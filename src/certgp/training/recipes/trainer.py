@@ -20,8 +20,8 @@ from certgp.errors import CertgpWarning, InvalidInputError, RankWarning, WeakSig
 from certgp.gp import GaussianProcess, LowRankProcess
 from certgp.training.full_batch.trials import Trial
 from certgp.training.history import OptimisationResult
-from certgp.training.noise import add_noise_model
-from certgp.training.recipes.settings import Settings
+from certgp.training.noise import add_noise_model, seconds_to_learn
+from certgp.training.recipes.settings import AUTOMATIC, Settings
 from certgp.training.restraint import (
     CONSTANT,
     FEWEST_ROWS,
@@ -148,6 +148,14 @@ class Trainer(ABC):
         without chance.
         """
         return 0.0
+
+    def seconds_after_training(self, n_rows: int, n_columns: int) -> float:
+        """About how many CPU seconds follow the last iteration: those of the noise."""
+        settings = self.settings
+        if not settings.tries_input_noise:
+            return 0.0
+        rank = settings.max_rank if settings.rank == AUTOMATIC else int(settings.rank)
+        return seconds_to_learn(n_rows, 2 * n_columns + rank)
 
     def fit(self, source: RowSource, rank: int) -> Fit:
         """Train at the rank asked for, as far as these rows can carry it."""
