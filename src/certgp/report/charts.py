@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from certgp.report.axes import ends
-from certgp.report.markup import Markup, tag
+from certgp.markup import Markup, tag
 from certgp.report.predicted import Predicted, coverage_error
 from certgp.report.svg import Chart
 
