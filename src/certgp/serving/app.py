@@ -35,8 +35,8 @@ _DESCRIPTION = "Predictions with uncertainty from one fitted model, and what is 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": Refusal, "description": "the body is no JSON"},
     408: {"model": Refusal, "description": "the body took too long to arrive"},
-    413: {"model": Refusal, "description": "too many bytes or rows"},
-    422: {"model": Refusal, "description": "a field is missing, malformed, not finite or of the wrong width"},
+    413: {"model": Refusal, "description": "too many bytes"},
+    422: {"model": Refusal, "description": "a field is missing, malformed, not finite, of the wrong width or has too many rows"},
     503: {"model": Refusal, "description": "too many requests wait, or the prediction took too long"},
 }
 
@@ -82,9 +82,8 @@ class _Queue:
     def check_rows(self, count: int, field: str) -> None:
         """Refuse too many rows, and none."""
         if not 1 <= count <= self._limits.max_rows:
-            status = 422 if count == 0 else 413
-            least = f"{field} has {count:,} entries; send 1 to {self._limits.max_rows:,} per request"
-            raise RefusedRequestError(status, least, field)
+            allowed = f"send 1 to {self._limits.max_rows:,} per request"
+            raise RefusedRequestError(422, f"{field} has {count:,} entries; {allowed}", field)
 
 
 def _add_answers(app: FastAPI, served: ServedModel, queue: _Queue) -> None:

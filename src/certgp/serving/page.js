@@ -2,7 +2,7 @@
 // Sends the numbers of the form to /predict of the same server and shows the answer.
 const form = document.getElementById("ask");
 const show = (key, text) => { document.getElementById(key).textContent = text; };
-const short = (value) => (Array.isArray(value) ? value.map(short).join("; ") : Number(value).toPrecision(5));
+const short = (value) => (Array.isArray(value) ? value.map(short).join("; ") : Number(value).toLocaleString("en", { maximumSignificantDigits: 5 }));
 
 async function ask() {
   const count = Number(form.dataset.inputs);

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Level = Annotated[float, Field(strict=True, gt=0.0, lt=1.0, allow_inf_nan=False)]
+Level = Annotated[float, Field(strict=True, ge=1e-9, le=1.0 - 1e-9, allow_inf_nan=False)]
 _MOST_QUANTILES = 99
 
 
