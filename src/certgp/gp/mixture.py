@@ -115,6 +115,7 @@ class MixtureProcess(GaussianProcess):
     def __init__(self, members: Sequence[GaussianProcess], weights: Array | None = None) -> None:
         self._members = tuple(members)
         self._weights = np.full(len(members), 1.0 / len(members)) if weights is None else np.asarray(weights)
+        self.differentiable = all(member.differentiable for member in members)
         self.holds_rows = any(member.holds_rows for member in members)
         self.signal_variance = self._average([member.signal_variance for member in members])
         # what remains of a new observation's variance once the mixture's latent variance is taken off
@@ -156,15 +157,31 @@ class MixtureProcess(GaussianProcess):
         return torch.from_numpy(mean), torch.from_numpy(variance)
 
     def covariance(self, X: Tensor) -> Tensor:
-        return self._mix_covariances(X, [member.covariance(X) for member in self._members])
+        return self._mix_covariances(self._means(X), [member.covariance(X) for member in self._members])
 
     def observation_covariance(self, X: Tensor) -> Tensor:
-        return self._mix_covariances(X, [member.observation_covariance(X) for member in self._members])
+        return self._mix_covariances(self._means(X), [member.observation_covariance(X) for member in self._members])
 
-    def _mix_covariances(self, X: Tensor, covariances: Sequence[Tensor]) -> Tensor:
-        """sum_i w_i (C_i + (m_i - m)(m_i - m)'), m = sum_i w_i m_i."""
+    def differentiable_moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         weights = torch.from_numpy(self._weights)
-        means = torch.stack([member.moments(X)[0] for member in self._members])
+        means, variances = map(
+            torch.stack, zip(*(each.differentiable_moments(X) for each in self._members), strict=True)
+        )
+        centre = weights @ means
+        return centre, weights @ (variances + (means - centre).square())
+
+    def differentiable_joint(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the mixture, which is no Gaussian."""
+        means, covariances = zip(*(each.differentiable_joint(X) for each in self._members), strict=True)
+        stacked = torch.stack(means)
+        return torch.from_numpy(self._weights) @ stacked, self._mix_covariances(stacked, covariances)
+
+    def _means(self, X: Tensor) -> Tensor:
+        return torch.stack([member.moments(X)[0] for member in self._members])
+
+    def _mix_covariances(self, means: Tensor, covariances: Sequence[Tensor]) -> Tensor:
+        """sum_i w_i (C_i + (m_i - m)(m_i - m)'), m = sum_i w_i m_i, of means (m, n)."""
+        weights = torch.from_numpy(self._weights)
         spread = weights.sqrt()[:, None] * (means - weights @ means)
         pairs = zip(self._weights, covariances, strict=True)
         within: Tensor = sum((w * each for w, each in pairs), torch.zeros(()).double())
