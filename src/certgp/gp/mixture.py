@@ -52,6 +52,25 @@ def mixture_quantiles(means: Array, variances: Array, levels: Array, weights: Ar
     return np.asarray(0.5 * (low + high))
 
 
+def mixture_crps(y: Array, means: Array, variances: Array, weights: Array | None = None) -> Array:
+    r"""Continuous ranked probability score E|Y - y| - E|Y - Y'| / 2 at y (n,), in the units of y: (n,); lower is better.
+
+    sum_i w_i A(y - m_i, v_i) - 1/2 sum_ij w_i w_j A(m_i - m_j, v_i + v_j),  A(m, v) = E|N(m, v)|.  [Grimit et al. 2006]
+    """
+    shares = _shares(means, weights)
+    found = shares @ _mean_distance(y - means, variances)
+    for share, mean, variance in zip(shares, means, variances, strict=True):
+        found -= 0.5 * share * (shares @ _mean_distance(mean - means, variance + variances))
+    return np.asarray(found)
+
+
+def _mean_distance(mean: Array, variance: Array) -> Array:
+    """E|N(m, v)| = 2 sd pdf(m / sd) + m (2 Phi(m / sd) - 1), number by number."""
+    std = np.sqrt(variance)
+    density = np.exp(-0.5 * np.square(mean / std)) / np.sqrt(2.0 * np.pi)
+    return np.asarray(2.0 * std * density + mean * (2.0 * ndtr(mean / std) - 1.0))
+
+
 def _shares(means: Array, weights: Array | None) -> Array:
     return np.full(len(means), 1.0 / len(means)) if weights is None else weights
 
@@ -103,6 +122,10 @@ class Mixture:
         """Probability of values below y (n,): (n,)."""
         each = ndtr((y - self.means) / np.sqrt(self.variances))
         return np.asarray(self.weights @ each)
+
+    def crps(self, y: Array) -> Array:
+        """Continuous ranked probability score at y (n,), in its units: (n,)."""
+        return mixture_crps(y, self.means, self.variances, self.weights)
 
     def quantiles(self, levels: Array) -> Array:
         """(n, number of levels)."""
