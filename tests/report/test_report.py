@@ -16,7 +16,7 @@ from certgp import ExactGP
 from certgp.data import as_rows
 from certgp.errors import ConvergenceWarning, InvalidInputError
 from certgp.estimators.reporting import gather_facts
-from certgp.report.markup import Markup, tag
+from certgp.markup import Markup, tag
 
 VOID = {"meta", "input", "br", "link", "hr"}
 

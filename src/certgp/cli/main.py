@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from certgp import __version__
-from certgp.cli import certify, completion, demo, fit, predict, rank, report
+from certgp.cli import certify, completion, demo, export, fit, predict, rank, report, serve
 from certgp.cli.arguments import OneLineParser
 from certgp.cli.interrupts import INTERRUPTED
 from certgp.cli.output import Console
@@ -30,6 +30,8 @@ examples:
   certgp predict price.model new.csv --out predictions.csv        mean, std, lower, upper per row
   certgp certify price.model new.csv                              proven distance to the exact GP
   certgp report price.model train.csv --out report.html           one page: scores, calibration, inputs, proof
+  certgp serve price.model                                        predictions over HTTP, with a page to try it
+  certgp export price.model --onnx price.onnx                     mean and std for programs without certgp
   certgp rank train.csv --target price                            how many features the table needs
   certgp completion bash                                          let your shell complete commands and options
   certgp datasets list                                            the benchmark data sets and which are here (*)
@@ -52,7 +54,7 @@ def build_parser(argv: Sequence[str], console: Console) -> argparse.ArgumentPars
     )
     parser.add_argument("--version", action="version", version=f"certgp {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (fit, predict, certify, report, rank, demo, completion):
+    for command in (fit, predict, certify, report, rank, serve, export, demo, completion):
         command.add_parser(commands)
     wanted = next((argument for argument in argv if not argument.startswith("-")), None)
     if wanted not in commands.choices and argv[:1] != ["--version"]:

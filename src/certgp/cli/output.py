@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import json
-import math
 import shutil
 import sys
 import warnings
@@ -15,6 +14,7 @@ from typing import IO, TYPE_CHECKING, TextIO
 from certgp.cli.display import Display
 from certgp.cli.words import in_cli_words
 from certgp.errors import CertgpWarning
+from certgp.json_values import finite
 
 if TYPE_CHECKING:
     from certgp.data.tables import TableFiles
@@ -132,12 +132,3 @@ def _table_line(cells: Sequence[str], widths: Sequence[int], texts: Collection[i
         for j, (cell, width) in enumerate(zip(cells, widths, strict=True))
     )
     return "  ".join(padded).rstrip()
-
-
-def finite(value: object) -> object:
-    """JSON knows no NaN and no infinity: they become null."""
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -7,7 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from certgp.data.rows import as_rows
 from certgp.data.summary import Summary, summarise
@@ -60,6 +62,12 @@ class Standardiser:
         np.clip(standardised, -_LARGEST, _LARGEST, out=standardised)
         standardised[:, self.ignored] = 0.0
         return standardised
+
+    def tensor(self, X: Tensor) -> Tensor:
+        """The same of a tensor (n, D); carries gradients, and may be recorded (``certgp.export``)."""
+        kept = torch.from_numpy(np.where(self.ignored, 0.0, 1.0))
+        scaled = (X - torch.from_numpy(self.x_mean)) / torch.from_numpy(self.x_scale)
+        return scaled.clamp(-_LARGEST, _LARGEST) * kept
 
     def target(self, y: NDArray[np.floating]) -> Array:
         """Standardised target, float64."""

@@ -23,6 +23,7 @@ from certgp.estimators import outputs as several
 from certgp.estimators.certifying import certify_model
 from certgp.estimators.fitting import Fitting, fitted_attributes, prepare_fitting, run_rounds
 from certgp.estimators.held_out import explain_certificate
+from certgp.estimators.notebook import notebook_view
 from certgp.estimators.reporting import report
 from certgp.estimators.training_rows import curve_of_model, source_of
 from certgp.estimators.validation import (
@@ -136,10 +137,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return self
 
     def so_far(self) -> Self:
-        """In a callback: the model that this fit would return if it stopped now, while it goes on.
-
-        For scores on other rows along the way; costs one pass over the training rows.
-        """
+        """In a callback: the model that this fit would return if it stopped now; costs one pass over the rows."""
         process = None if self._fitting is None else self._fitting.trainer.process_so_far()
         if process is None or self._fitting is None:
             raise InvalidInputError("so_far() is for callbacks of one output, while a fit runs; then use the model")
@@ -296,6 +294,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     report = report
     explain = explain_certificate
+    _html_repr = notebook_view  # of scikit-learn's notebook views
 
     def trainer_parameters(self) -> dict[str, Any]:
         """The parameters that concern whatever trains this model."""

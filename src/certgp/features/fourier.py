@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import has_torch_function_unary
 
 from certgp.errors import InvalidInputError
 from certgp.features.base import FeatureMap
@@ -54,6 +55,8 @@ class FourierMap(FeatureMap):
     def basis(self, X: Tensor) -> Tensor:
         scaled = (self.frequencies / self.kernel.values["length_scale"]).to(X.dtype)
         angle = scaled @ X.mT  # feature-major (m, n): long contiguous rows for cos and sin
+        if has_torch_function_unary(X):  # an operand that records operations of torch (``certgp.export``)
+            return (self.amplitudes.repeat(2)[:, None] * torch.cat([angle.cos(), angle.sin()])).mT
         waves: Tensor = _Waves.apply(angle, self.amplitudes.to(X.dtype))  # type: ignore[no-untyped-call]
         return waves.mT
 

@@ -64,6 +64,7 @@ class ExactProcess(GaussianProcess):
     K + s2 diag(1 / weight) where rows have weights.
     """
 
+    differentiable: bool = True
     holds_rows: bool = True
     returns_to_prior: ClassVar[bool] = True
 
@@ -99,12 +100,21 @@ class ExactProcess(GaussianProcess):
 
     @torch.no_grad()
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        return self.differentiable_moments(X)
+
+    def differentiable_moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         cross = self.kernel(X, self.X)
         explained = solve_lower(self.factor, cross.mT).square().sum(0)
         return cross @ self.weights, (self.kernel.diagonal(X) - explained).clamp_min(0.0)
 
     @torch.no_grad()
     def covariance(self, X: Tensor) -> Tensor:
+        return self._covariance(X)
+
+    def differentiable_joint(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        return self.kernel(X, self.X) @ self.weights, self._covariance(X)
+
+    def _covariance(self, X: Tensor) -> Tensor:
         half = solve_lower(self.factor, self.kernel(self.X, X))
         covariance = self.kernel(X, X) - half.mT @ half
         covariance.diagonal().copy_((self.kernel.diagonal(X) - half.square().sum(0)).clamp_min(0.0))

@@ -52,6 +52,25 @@ def mixture_quantiles(means: Array, variances: Array, levels: Array, weights: Ar
     return np.asarray(0.5 * (low + high))
 
 
+def mixture_crps(y: Array, means: Array, variances: Array, weights: Array | None = None) -> Array:
+    r"""Continuous ranked probability score E|Y - y| - E|Y - Y'| / 2 at y (n,), in the units of y: (n,); lower is better.
+
+    sum_i w_i A(y - m_i, v_i) - 1/2 sum_ij w_i w_j A(m_i - m_j, v_i + v_j),  A(m, v) = E|N(m, v)|.  [Grimit et al. 2006]
+    """
+    shares = _shares(means, weights)
+    found = shares @ _mean_distance(y - means, variances)
+    for share, mean, variance in zip(shares, means, variances, strict=True):
+        found -= 0.5 * share * (shares @ _mean_distance(mean - means, variance + variances))
+    return np.asarray(found)
+
+
+def _mean_distance(mean: Array, variance: Array) -> Array:
+    """E|N(m, v)| = 2 sd pdf(m / sd) + m (2 Phi(m / sd) - 1), number by number."""
+    std = np.sqrt(variance)
+    density = np.exp(-0.5 * np.square(mean / std)) / np.sqrt(2.0 * np.pi)
+    return np.asarray(2.0 * std * density + mean * (2.0 * ndtr(mean / std) - 1.0))
+
+
 def _shares(means: Array, weights: Array | None) -> Array:
     return np.full(len(means), 1.0 / len(means)) if weights is None else weights
 
@@ -104,6 +123,10 @@ class Mixture:
         each = ndtr((y - self.means) / np.sqrt(self.variances))
         return np.asarray(self.weights @ each)
 
+    def crps(self, y: Array) -> Array:
+        """Continuous ranked probability score at y (n,), in its units: (n,)."""
+        return mixture_crps(y, self.means, self.variances, self.weights)
+
     def quantiles(self, levels: Array) -> Array:
         """(n, number of levels)."""
         return mixture_quantiles(self.means, self.variances, levels, self.weights)
@@ -115,6 +138,7 @@ class MixtureProcess(GaussianProcess):
     def __init__(self, members: Sequence[GaussianProcess], weights: Array | None = None) -> None:
         self._members = tuple(members)
         self._weights = np.full(len(members), 1.0 / len(members)) if weights is None else np.asarray(weights)
+        self.differentiable = all(member.differentiable for member in members)
         self.holds_rows = any(member.holds_rows for member in members)
         self.signal_variance = self._average([member.signal_variance for member in members])
         # what remains of a new observation's variance once the mixture's latent variance is taken off
@@ -156,15 +180,31 @@ class MixtureProcess(GaussianProcess):
         return torch.from_numpy(mean), torch.from_numpy(variance)
 
     def covariance(self, X: Tensor) -> Tensor:
-        return self._mix_covariances(X, [member.covariance(X) for member in self._members])
+        return self._mix_covariances(self._means(X), [member.covariance(X) for member in self._members])
 
     def observation_covariance(self, X: Tensor) -> Tensor:
-        return self._mix_covariances(X, [member.observation_covariance(X) for member in self._members])
+        return self._mix_covariances(self._means(X), [member.observation_covariance(X) for member in self._members])
 
-    def _mix_covariances(self, X: Tensor, covariances: Sequence[Tensor]) -> Tensor:
-        """sum_i w_i (C_i + (m_i - m)(m_i - m)'), m = sum_i w_i m_i."""
+    def differentiable_moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         weights = torch.from_numpy(self._weights)
-        means = torch.stack([member.moments(X)[0] for member in self._members])
+        means, variances = map(
+            torch.stack, zip(*(each.differentiable_moments(X) for each in self._members), strict=True)
+        )
+        centre = weights @ means
+        return centre, weights @ (variances + (means - centre).square())
+
+    def differentiable_joint(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the mixture, which is no Gaussian."""
+        means, covariances = zip(*(each.differentiable_joint(X) for each in self._members), strict=True)
+        stacked = torch.stack(means)
+        return torch.from_numpy(self._weights) @ stacked, self._mix_covariances(stacked, covariances)
+
+    def _means(self, X: Tensor) -> Tensor:
+        return torch.stack([member.moments(X)[0] for member in self._members])
+
+    def _mix_covariances(self, means: Tensor, covariances: Sequence[Tensor]) -> Tensor:
+        """sum_i w_i (C_i + (m_i - m)(m_i - m)'), m = sum_i w_i m_i, of means (m, n)."""
+        weights = torch.from_numpy(self._weights)
         spread = weights.sqrt()[:, None] * (means - weights @ means)
         pairs = zip(self._weights, covariances, strict=True)
         within: Tensor = sum((w * each for w, each in pairs), torch.zeros(()).double())

@@ -44,6 +44,7 @@ class GaussianProcess(ABC):
     signal_variance: float
     noise_variance: float
     box: Box | None = None  # range of the training inputs, where it is known
+    differentiable: bool = False  # are there gradients of its moments with respect to x?
     holds_rows: bool = False  # does it predict from the training rows themselves?
     noise_scale: float = 1.0  # new observations scatter with noise_scale * noise_variance (see ``gp.calibration``) ...
     noise_model: NoiseModel | StudentNoise | None = None  # ... or as this says of each row
@@ -100,6 +101,14 @@ class GaussianProcess(ABC):
     @abstractmethod
     def covariance(self, X: Tensor) -> Tensor:
         """Joint covariance of the latent f at the rows of X: (n, n); its diagonal is the variance of ``moments``."""
+
+    def differentiable_moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """``moments`` with gradients with respect to X, where the process is ``differentiable``."""
+        return self.moments(X)
+
+    def differentiable_joint(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean (n,) and joint covariance (n, n) of the latent f, likewise."""
+        return self.moments(X)[0], self.covariance(X)
 
     @abstractmethod
     def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
@@ -166,6 +175,8 @@ class LowRankProcess(GaussianProcess):
     the training inputs and falls back to the prior outside.
     """
 
+    differentiable: bool = True
+
     def __init__(
         self, model: LowRankModel, statistics: Statistics, signal_variance: float, noise_variance: float, variance: str
     ) -> None:
@@ -228,12 +239,18 @@ class LowRankProcess(GaussianProcess):
     @torch.no_grad()
     def features(self, X: Tensor) -> Tensor:
         """sf phi(x), (n, r)."""
+        return self._features(X)
+
+    def _features(self, X: Tensor) -> Tensor:
         phi: Tensor = self.model(X)
         return math.sqrt(self.signal_variance) * phi.double()
 
     @torch.no_grad()
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        phi = self.features(X)
+        return self.differentiable_moments(X)
+
+    def differentiable_moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        phi = self._features(X)
         return self.restored(X, phi, self.posterior.mean(phi), self.posterior.variance(phi))
 
     @torch.no_grad()
@@ -272,15 +289,19 @@ class LowRankProcess(GaussianProcess):
 
     @torch.no_grad()
     def covariance(self, X: Tensor) -> Tensor:
-        phi = self.features(X)
-        covariance = self.posterior.covariance(phi)
+        return self.differentiable_joint(X)[1]
+
+    def differentiable_joint(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        phi = self._features(X)
+        mean, covariance = self.posterior.mean(phi), self.posterior.covariance(phi)
         restored = self.restored_variance_mask(X)
         if restored is not None:
             covariance = covariance + restored[:, None] * self._lost_covariance(X, phi) * restored
         rho = self.boundary_correlation(X)
         if rho is None:
-            return covariance
-        return rho[:, None] * covariance * rho + torch.diag(self.signal_variance * (1.0 - rho.square()))
+            return mean, covariance
+        own = torch.diag(self.signal_variance * (1.0 - rho.square()))
+        return rho * mean, rho[:, None] * covariance * rho + own
 
     @torch.no_grad()
     def sample(self, X: Tensor, count: int, generator: torch.Generator) -> Tensor:
@@ -311,7 +332,6 @@ class LowRankProcess(GaussianProcess):
         outside = self.box.outside(X)
         return outside.double() if bool(outside.any()) else None
 
-    @torch.no_grad()
     def boundary_correlation(self, X: Tensor) -> Tensor | None:
         """Correlation rho (n,) of f(x) with f(g(x)) where the transform pulled x to g(x); None with the paper's
         variance, which keeps to f(g(x)).
@@ -340,7 +360,6 @@ class LowRankProcess(GaussianProcess):
                 away |= restored > 0.0
         return away
 
-    @torch.no_grad()
     def prior_variance(self, X: Tensor) -> Tensor:
         """k(x, x) of the exact kernel (n,), signal variance included."""
         diagonal = self.model.diagonal(X)

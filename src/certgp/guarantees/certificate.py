@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certgp.checks import check_fraction
+from certgp.markup import tag, two_columns
 
 Array = NDArray[np.float64]
 
@@ -123,6 +124,11 @@ class Certificate:
         rows = [*self.numbers(), *self.basis()]
         width = max(len(name) for name, _ in rows)
         return "\n".join([*(f"{name:<{width}}  {text}" for name, text in rows), self.sentence()])
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the sentence, then the numbers, then what they rest on."""
+        parts = [tag("p", tag("strong", self.sentence())), two_columns(self.numbers())]
+        return tag("div", *parts, tag("details", tag("summary", "What it rests on"), two_columns(self.basis())))
 
     def numbers(self) -> list[tuple[str, str]]:
         """Every interval, by name."""

@@ -19,9 +19,11 @@ from certgp.guarantees.dominated import sharpened_trace_bound
 from certgp.guarantees.rounding import gap_slack
 from certgp.guarantees.subject import refusal_of_mixtures
 from certgp.linalg import cholesky, eye_like, solve_lower
+from certgp.markup import plain_table
 
 Array = NDArray[np.float64]
 _CHUNK = 2_048
+_SHOWN = 10  # ranks of the table in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,18 @@ class RankCurve:
             return None
         enough = np.flatnonzero(self.kl_bound <= tolerance * self.n_rows)
         return int(self.ranks[enough[0]]) if len(enough) else None
+
+    def _repr_html_(self) -> str:
+        """In a notebook: some ranks at equal ratios, the last one always. ``RankCurveDisplay`` draws all of them."""
+        columns: dict[str, Array | None] = {
+            "log evidence per row": self.log_evidence / self.n_rows,
+            "proven: KL per row at most": None if self.kl_bound is None else self.kl_bound / self.n_rows,
+            "held-out NLPD": self.nlpd,
+        }
+        shown = {name: values for name, values in columns.items() if values is not None}
+        picked = np.unique(np.geomspace(1, len(self.ranks), _SHOWN).astype(int)) - 1
+        rows = [[str(self.ranks[i]), *(f"{values[i]:.4g}" for values in shown.values())] for i in picked]
+        return plain_table(["rank", *shown], rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from certgp.guarantees.certificate import Certificate
 from certgp.guarantees.rank_curve import RankCurve
+from certgp.markup import tag, two_columns
 
 Array = NDArray[np.float64]
 NEGLIGIBLE, SMALL = 0.1, 0.5  # of the noise
@@ -49,6 +50,12 @@ class Explanation:
         width = max(len(name) for name, _ in rows)
         told = [*self.meaning, "", *self.limits, ""]
         return "\n".join([*told, *(f"  {name:<{width}}  {text}" for name, text in rows)])
+
+    def _repr_html_(self) -> str:
+        """In a notebook, in the same order."""
+        told = [tag("p", tag("strong", self.meaning[0])), *(tag("p", text) for text in self.meaning[1:] + self.limits)]
+        numbers = tag("details", tag("summary", "Numbers and theorems"), two_columns([*self.numbers, *self.basis]))
+        return tag("div", *told, numbers)
 
 
 def explain(certificate: Certificate, yardstick: Yardstick) -> Explanation:

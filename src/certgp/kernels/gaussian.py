@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from torch.overrides import has_torch_function
 
 from certgp.kernels.base import Kernel
 from certgp.kernels.mercer import MercerExpansion
@@ -62,6 +63,8 @@ def gaussian_rounding(Z: Tensor, length_scale: Tensor) -> float:
 def gaussian_correlation(X: Tensor, Z: Tensor, length_scale: Tensor) -> Tensor:
     """exp(-1/2 |(x_i - z_j) / l|^2), (n, m), in the type of X."""
     scale = length_scale.to(X.dtype).expand(X.shape[1])
+    if has_torch_function((X, Z)):  # operands that record operations of torch (``certgp.export``)
+        return torch.exp(-0.5 * torch.cdist(X / scale, Z / scale).square())
     centre = Z.detach().mean(0)  # centring keeps the cancellation of |x|^2 + |z|^2 - 2 x'z at the scale of the spread
     K: Tensor = _GaussianCorrelation.apply(X - centre, Z - centre, scale)  # type: ignore[no-untyped-call]
     return K.mT

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import has_torch_function_unary
 
 from certgp.kernels.products import ProductPlan
 
@@ -43,6 +44,8 @@ class MercerExpansion:
     def weighted_functions(self, X: Tensor, plan: ProductPlan) -> Tensor:
         """phi_k(x) = prod_j sqrt(lambda_{k_j}) e_{k_j}(x_j) of X (n, d) for the multi-indices of a plan: (r, n)."""
         eps, alpha = self._eps_alpha()
+        if has_torch_function_unary(X):
+            return _recorded_functions(X.mT, eps, alpha, plan)
         phi: Tensor = _WeightedHermite.apply(X.mT.contiguous(), eps, alpha, plan)  # type: ignore[no-untyped-call]
         return phi
 
@@ -134,6 +137,28 @@ class _WeightedHermite(torch.autograd.Function):
             c.beta + alpha * beta_alpha,
         )
         return grad_x, grad_eps.to(eps.dtype), grad_alpha.to(alpha.dtype), None
+
+
+def _recorded_functions(x: Tensor, eps: Tensor, alpha: Tensor, plan: ProductPlan) -> Tensor:
+    """The same (r, n) of x (d, n) by operations of torch alone, for operands that record them (``certgp.export``).
+
+    Where phi_0 = e^L underflows, mantissas recur from e^-600 and take the rest of e^L at the end; below L = -1200 no
+    degree in use has come back to anything, and all functions are zero.
+    """
+    c = _Coefficients.of(eps.detach(), alpha.detach())
+    slope = torch.sqrt(2.0 * c.q) * alpha.detach() * c.beta
+    found = []
+    for j, count in enumerate(plan.counts):
+        log_start = c.log_start[j] - c.delta2[j] * x[j].square()
+        first = torch.exp(log_start.clamp_min(_SAFE_LOG)) * (log_start > 2.0 * _SAFE_LOG).double()
+        table = [first]
+        for k in range(count - 1):
+            following = slope[j] / math.sqrt(k + 1.0) * x[j] * table[k]
+            table.append(following - c.q[j] * math.sqrt(k / (k + 1.0)) * table[k - 1] if k else following)
+        rest = torch.exp((log_start - _SAFE_LOG).clamp(2.0 * _SAFE_LOG, 0.0))
+        functions = torch.stack([row * rest for row in table])
+        found.append(functions[plan.indices[:, j].tolist()])
+    return math.prod(found[1:], start=found[0])
 
 
 def _loop_arguments(x: Tensor, start: Tensor, c: _Coefficients, alpha: Tensor, plan: ProductPlan) -> tuple[Any, ...]:

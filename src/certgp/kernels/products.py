@@ -27,6 +27,7 @@ class ProductPlan:
     first: NDArray[np.uintp]  # (steps,) row of the one factor
     second: NDArray[np.uintp]  # (steps,) row of the other
     size: int
+    indices: NDArray[np.int64]  # (r, d), the set itself
 
     @staticmethod
     def of(indices: NDArray[np.int64]) -> ProductPlan:
@@ -38,7 +39,7 @@ class ProductPlan:
         if len(counts) == 1:
             steps += [(row, 0) for row in rows]
         pairs = np.array(steps, dtype=np.uintp)
-        return ProductPlan(counts, pairs[:, 0].copy(), pairs[:, 1].copy(), len(members))
+        return ProductPlan(counts, pairs[:, 0].copy(), pairs[:, 1].copy(), len(members), indices)
 
     @property
     def offsets(self) -> NDArray[np.uintp]:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from certgp.report.axes import ends
-from certgp.report.markup import Markup, tag
-from certgp.report.predicted import Predicted, coverage_error
+from certgp.markup import Markup, tag
+from certgp.report.predicted import AverageInterval, CalibrationCurve, Predicted, ResidualGroups, coverage_error
 from certgp.report.svg import Chart
 
 Array = NDArray[np.float64]
@@ -44,8 +43,8 @@ def predicted_and_actual(model: Predicted, target: str) -> Markup:
     inside = np.clip(model.mean, *limits), np.clip(model.y, *limits)
     counts, _, _ = np.histogram2d(*inside, bins=(edges, edges))
     groups = model.groups(_GROUPS)
-    half = ndtri(0.975) * np.array([model.std[g].mean() for g in groups])
-    centre = np.array([model.mean[g].mean() for g in groups])
+    usual = AverageInterval.of(model, _GROUPS)
+    centre, half = usual.centre, usual.half
     chart.band(centre.tolist(), (centre - half).tolist(), (centre + half).tolist(), "band")
     for i, j in zip(*np.nonzero(counts), strict=True):
         share = 0.25 + 0.75 * np.log1p(counts[i, j]) / np.log1p(counts.max())
@@ -72,12 +71,12 @@ def predicted_and_actual(model: Predicted, target: str) -> Markup:
 
 def calibration(methods: Sequence[Predicted]) -> Markup:
     """Observed against nominal coverage, with the band in which chance alone may move it."""
-    levels = np.arange(0.05, 1.0, 0.05)
+    curves = {each.name: CalibrationCurve.of(each) for each in methods}
+    levels, room = curves[methods[0].name].levels, curves[methods[0].name].room
     chart = Chart((0.0, 100.0), (0.0, 100.0), ("rows that should lie inside, %", "rows that do, %"), height=340.0)
-    room = np.array([coverage_error(level, len(methods[0].y)) for level in levels])
     chart.band((100 * levels).tolist(), (100 * (levels - room)).tolist(), (100 * (levels + room)).tolist(), "band")
     chart.line([(0.0, 0.0), (100.0, 100.0)], "ideal")
-    shares = {each.name: np.array([each.coverage(level) for level in levels]) for each in methods}
+    shares = {name: curve.shares for name, curve in curves.items()}
     for k, (name, share) in enumerate(shares.items()):
         chart.line(zip(100 * levels, 100 * share, strict=True), f"curve c{k}")
         chart.add(tag("line", x1=chart.x(4), x2=chart.x(12), y1=26.0 + 18 * k, y2=26.0 + 18 * k, class_=f"curve c{k}"))
@@ -117,11 +116,8 @@ def standard_residuals(model: Predicted) -> Markup:
 
 def residuals_by_prediction(model: Predicted, target: str) -> Markup:
     """Mean and spread of the residuals in tenths of the prediction."""
-    groups, error = model.groups(_GROUPS), model.y - model.mean
-    at = np.array([model.mean[g].mean() for g in groups])
-    low, middle, high = (np.array([np.quantile(error[g], q) for g in groups]) for q in (0.1, 0.5, 0.9))
-    bias = np.array([error[g].mean() for g in groups])
-    room = 2.0 * np.array([error[g].std() / np.sqrt(len(g)) for g in groups])
+    found = ResidualGroups.of(model, _GROUPS)
+    at, bias, room, low, middle, high = found.at, found.bias, found.room, found.low, found.middle, found.high
     chart = Chart(
         ends(at), ends(low, high, bias - room, bias + room), (f"predicted {target}", "actual minus predicted")
     )

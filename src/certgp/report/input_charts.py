@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from certgp.report.axes import ends
 from certgp.report.charts import figure
 from certgp.report.facts import Effect
-from certgp.report.markup import Markup, tag
+from certgp.markup import Markup, tag
 from certgp.report.svg import Chart, shortened
 
 _MOST_BARS = 20

@@ -12,7 +12,7 @@ from pathlib import Path
 from certgp.data.tables import replacing
 from certgp.report import sections
 from certgp.report.facts import Facts
-from certgp.report.markup import Markup, tag
+from certgp.markup import Markup, tag
 from certgp.report.ranks import rank_section
 
 _PARTS = {
@@ -62,14 +62,17 @@ def make_report(facts: Facts) -> Report:
         tag("footer", tag("p", f"{facts.made}. Held-out rows appear as counts and averages only.")),
         tag("script", Markup(script)) if script else None,
     )
-    return Report(f"<!doctype html>\n{tag('html', _head(facts.title, script), body, lang='en')}\n")
+    return Report(f"<!doctype html>\n{tag('html', page_head(facts.title, script), body, lang='en')}\n")
 
 
-def _head(title: str, script: str) -> Markup:
-    """Nothing may be fetched, and no other script than ours may run."""
+def page_head(title: str, script: str, connect: str = "'none'") -> Markup:
+    """Nothing may be fetched but from ``connect``, and no other script than ours may run."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     allowed = f"'sha256-{digest}'" if script else "'none'"
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}; base-uri 'none'; form-action 'none'"
+    policy = (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}; connect-src {connect}; "
+        "base-uri 'none'; form-action 'none'"
+    )
     return tag(
         "head",
         tag("meta", charset="utf-8"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from certgp.gp.calibration import gaussian_log_density
 
@@ -59,6 +59,63 @@ class Predicted:
     def coverage(self, nominal: float) -> float:
         """The share of y in central intervals of this nominal coverage."""
         return float(np.mean(self.inside(nominal)))
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationCurve:
+    """Shares of rows inside central intervals of several nominal coverages."""
+
+    levels: Array  # (k,) nominal
+    shares: Array  # (k,) observed
+    room: Array  # (k,) by which chance alone may move a share
+
+    @staticmethod
+    def of(predicted: Predicted) -> CalibrationCurve:
+        """At every twentieth."""
+        levels = np.arange(0.05, 1.0, 0.05)
+        shares = np.array([predicted.coverage(level) for level in levels])
+        return CalibrationCurve(levels, shares, np.array([coverage_error(level, len(predicted.y)) for level in levels]))
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualGroups:
+    """Residuals y - mean in groups of rows from the lowest prediction to the highest; arrays over the groups."""
+
+    at: Array  # mean prediction
+    bias: Array  # mean residual
+    room: Array  # two standard errors of it
+    low: Array  # a tenth of the residuals is below
+    middle: Array  # median
+    high: Array  # a tenth is above
+
+    @staticmethod
+    def of(predicted: Predicted, most: int = 10) -> ResidualGroups:
+        """In at most ``most`` groups."""
+        groups, error = predicted.groups(most), predicted.y - predicted.mean
+        low, middle, high = (np.array([np.quantile(error[g], q) for g in groups]) for q in (0.1, 0.5, 0.9))
+        return ResidualGroups(
+            np.array([predicted.mean[g].mean() for g in groups]),
+            np.array([error[g].mean() for g in groups]),
+            2.0 * np.array([error[g].std() / np.sqrt(len(g)) for g in groups]),
+            low,
+            middle,
+            high,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class AverageInterval:
+    """The 95 % interval of a typical row, in groups of rows from the lowest prediction to the highest."""
+
+    centre: Array
+    half: Array
+
+    @staticmethod
+    def of(predicted: Predicted, most: int = 10) -> AverageInterval:
+        """In at most ``most`` groups."""
+        groups = predicted.groups(most)
+        half = ndtri(0.975) * np.array([predicted.std[g].mean() for g in groups])
+        return AverageInterval(np.array([predicted.mean[g].mean() for g in groups]), half)
 
 
 def coverage_error(nominal: float, n: int, errors: float = 2.0) -> float:

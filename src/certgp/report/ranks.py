@@ -11,7 +11,7 @@ from certgp.guarantees.words import percent
 from certgp.report.axes import ends
 from certgp.report.charts import figure, table
 from certgp.report.facts import Facts, RankChoice
-from certgp.report.markup import Markup, tag
+from certgp.markup import Markup, tag
 from certgp.report.svg import Chart
 
 _LEAST = 1e-4  # a bound below that is drawn there

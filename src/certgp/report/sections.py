@@ -8,7 +8,7 @@ from certgp.guarantees.words import percent
 from certgp.report import charts, input_charts
 from certgp.report.card import LEVELS
 from certgp.report.facts import Facts
-from certgp.report.markup import Markup, tag
+from certgp.markup import Markup, tag
 from certgp.report.predicted import Predicted
 
 _DISTANCE = {

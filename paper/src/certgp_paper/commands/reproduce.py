@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from certgp.cli.arguments import add_command
-from certgp.cli.output import Console, finite, table
+from certgp.cli.output import Console, table
 from certgp.errors import DataFileError, InvalidInputError
+from certgp.json_values import finite
 from certgp_paper.experiments.catalogue import experiment, experiment_names
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import Self
 
@@ -28,6 +29,18 @@ def tag(name: str, /, *children: str | float | None, **attributes: str | float |
     if name in _VOID:
         return Markup(f"<{name}{written}>")
     return Markup(f"<{name}{written}>{''.join(_text(child) for child in children if child is not None)}</{name}>")
+
+
+def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
+    """Rows under a header, in the style of whatever page shows it, such as a notebook."""
+    head = [tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in header)))] if header else []
+    lines = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows]
+    return tag("table", *head, tag("tbody", *lines))
+
+
+def two_columns(rows: Sequence[tuple[str, str]]) -> Markup:
+    """Names and values."""
+    return plain_table([], rows)
 
 
 _VOID = ("meta", "link", "br", "input", "hr")

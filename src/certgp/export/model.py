@@ -1,0 +1,140 @@
+"""A fitted estimator as an ONNX graph: X (rows, columns) -> mean, std, all in float64 and in the user's units."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto, helper
+
+import certgp.export.operations  # noqa: F401  (declares what can be recorded)
+from certgp.data.tables import replacing
+from certgp.errors import CertgpWarning, InvalidInputError
+from certgp.estimators import GPRegressor
+from certgp.export.recorder import Graph, Recorded, record
+from certgp.gp import GaussianProcess, LowRankProcess
+from certgp.models import FittedModel
+from certgp.version import __version__
+
+_OPSET, _IR_VERSION = 18, 9
+_AGREEMENT = 1e-6  # relative, as promised
+_CHECKED_ROWS = 64
+
+
+def to_onnx(model: GPRegressor, path: str | Path, *, include_noise: bool = True) -> None:
+    """Write mean and standard deviation of a fitted model as an ONNX graph for any number of rows.
+
+    The graph takes X (rows, D), float64, in the units and order of the fit, and gives ``mean`` and ``std`` (rows,), or
+    (rows, q) of several outputs: those of ``predict(X, return_std=True)``, whose speed and numbers need no certgp then.
+    It is run beside ``predict`` on rows from the training range before it is written.
+
+    Parameters
+    ----------
+    model : whose prediction is features and products: MercerGP, FourierGP, SparseGP, their deep relatives, or an AutoGP
+        that chose one of them. Exact and local GPs predict from the training rows and are refused
+    path : .onnx file to write
+    include_noise : standard deviations of new observations, or (False) of the function behind them
+    """
+    made = make_graph(model, include_noise)
+    _compare(model, made, include_noise)
+    with replacing(Path(path)) as temporary:
+        temporary.write_bytes(made.SerializeToString())
+
+
+def make_graph(model: GPRegressor, include_noise: bool = True) -> ModelProto:
+    """The graph, not yet compared with ``predict``."""
+    for each in model.models:
+        _refuse_rows(each.process)
+    graph, columns = Graph(), model.n_features_in_
+    example = torch.from_numpy(0.5 * (model.models[0].lower + model.models[0].upper))[None]
+    with torch.no_grad():
+        found = [_moments(each, Recorded(graph, "X", example), include_noise) for each in model.models]
+    several = model.outputs_ is not None
+    outputs = [_join(graph, list(each), several) for each in zip(*found, strict=True)]
+    for part, name in zip(outputs, ("mean", "std"), strict=True):
+        graph.nodes.append(helper.make_node("Identity", [part.name], [name]))
+    shape: list[Any] = ["rows", len(model.models)] if several else ["rows"]
+    whole = helper.make_graph(
+        graph.nodes,
+        "certgp",
+        [helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["rows", columns])],
+        [helper.make_tensor_value_info(name, TensorProto.DOUBLE, shape) for name in ("mean", "std")],
+        graph.constants,
+    )
+    made = helper.make_model(whole, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION)
+    made.producer_name, made.producer_version = "certgp", __version__
+    described = {"columns": ", ".join(model.column_names), "target": model.target_name_ or "y"}
+    helper.set_model_props(made, described)
+    onnx.checker.check_model(made)
+    return made
+
+
+def _refuse_rows(process: GaussianProcess) -> None:
+    for member in process.members:
+        if not isinstance(member, LowRankProcess):
+            raise InvalidInputError(
+                f"this model predicts from the training rows themselves ({type(member).__name__}), which is no graph of "
+                "features and products; fit MercerGP, FourierGP, SparseGP or a deep model (--method mercer, fourier, "
+                "sparse, deep-mercer, deep-fourier) and export that"
+            )
+
+
+def _moments(model: FittedModel, X: Recorded, include_noise: bool) -> tuple[Any, Any]:
+    """Mean and standard deviation (rows,) by the model's own code: of a mixture E = sum w m and
+    Var = sum w (v + (m - E)^2).
+    """
+    units, process = model.standardiser, model.process
+    standard: Any = units.tensor(X)  # type: ignore[arg-type]  # acts as a tensor
+    means, variances = [], []
+    for member in process.members:
+        mean, variance, noise = member.observations(standard) if include_noise else (*member.moments(standard), None)
+        means.append(mean)
+        variances.append(variance if noise is None else variance + noise.variance)
+    shares = torch.from_numpy(np.asarray(process.shares, dtype=np.float64))
+    centre = sum((float(w) * m for w, m in zip(shares, means, strict=True)), 0.0)
+    spread = [(m - centre).square() for m in means] if len(means) > 1 else [0.0]
+    parts = zip(shares, variances, spread, strict=True)
+    variance = sum((float(w) * (v + s) for w, v, s in parts), 0.0)
+    return units.y_mean + units.y_scale * centre, units.y_scale * variance.sqrt()
+
+
+def _join(graph: Graph, parts: Sequence[Any], several: bool) -> Any:
+    """(rows,) of one output, (rows, q) of several."""
+    return record("stack", (list(parts),), {}).mT if several else parts[0]
+
+
+def _compare(model: GPRegressor, made: ModelProto, include_noise: bool) -> None:
+    """Refuse a graph that does not say what ``predict`` says."""
+    first = model.models[0]
+    X = np.random.default_rng(0).uniform(first.lower, first.upper, size=(_CHECKED_ROWS, model.n_features_in_))
+    session = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    found = session.run(["mean", "std"], {"X": X})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CertgpWarning)
+        rows = X if not model.column_names else _named(model, X)
+        known = model.predict(rows, return_std=True, include_noise=include_noise)
+    scale = float(np.max(np.abs(known[1])))
+    worst = max(_distance(np.asarray(a), np.asarray(b), scale) for a, b in zip(found, known, strict=True))
+    if not worst <= _AGREEMENT:
+        raise InvalidInputError(
+            f"the graph differs from predict by {worst:.1e} of its numbers, more than {_AGREEMENT:g}; a network in "
+            "float32 does that: give one in float64"
+        )
+
+
+def _distance(a: NDArray[np.float64], b: NDArray[np.float64], scale: float) -> float:
+    """The largest difference, relative to the number or to the predictive standard deviations, whichever is larger."""
+    return float(np.max(np.abs(a - b) / np.maximum(np.abs(b), scale)))
+
+
+def _named(model: GPRegressor, X: NDArray[np.float64]) -> Any:
+    from certgp.data import ArrayRows
+
+    return ArrayRows(X, None, model.column_names)

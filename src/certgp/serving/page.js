@@ -1,0 +1,34 @@
+"use strict";
+// Sends the numbers of the form to /predict of the same server and shows the answer.
+const form = document.getElementById("ask");
+const show = (key, text) => { document.getElementById(key).textContent = text; };
+const short = (value) => (Array.isArray(value) ? value.map(short).join("; ") : Number(value).toLocaleString("en", { maximumSignificantDigits: 5 }));
+
+async function ask() {
+  const count = Number(form.dataset.inputs);
+  const row = Array.from({ length: count }, (_, j) => Number(document.getElementById("x" + j).value));
+  const answer = await fetch("/predict", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ rows: [row], coverage: 0.95 }),
+  });
+  const found = await answer.json();
+  if (!answer.ok) {
+    show("note", found.error);
+    return;
+  }
+  const between = Array.isArray(found.lower[0])
+    ? found.lower[0].map((low, j) => short(low) + " to " + short(found.upper[0][j])).join("; ")
+    : short(found.lower[0]) + " to " + short(found.upper[0]);
+  show("mean", short(found.mean[0]));
+  show("interval", between);
+  show("std", short(found.std[0]));
+  show("note", found.n_outside ? "This lies outside the range of the training rows: trust it less." : "");
+}
+
+if (form) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    ask().catch((error) => show("note", "The server does not answer: " + error.message));
+  });
+}

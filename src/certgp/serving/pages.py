@@ -1,0 +1,142 @@
+"""Two pages: one to try the model, one that documents its interface. They fetch nothing but answers of this server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from certgp.markup import Markup, tag
+from certgp.report.charts import table
+from certgp.report.page import page_head
+from certgp.serving.served import ServedModel
+from certgp.version import __version__
+
+_LINKS = {"Try it": "/", "Interface": "/docs", "OpenAPI document": "/openapi.json", "Model card": "/model"}
+_MANY_INPUTS = 40  # more are not asked for one by one
+
+
+def landing_page(served: ServedModel, address: str) -> str:
+    """A form with the inputs, and what the model is."""
+    card = served.card()
+    script = files("certgp.serving").joinpath("page.js").read_text(encoding="utf-8")
+    told = served.explained
+    proven = [told] if isinstance(told, str) else [*told.meaning, *told.limits]
+    body = [
+        tag("section", tag("h2", "Predict"), _form(served, card), id="try"),
+        tag("section", tag("h2", "What it is"), *(tag("p", text) for text in card["summary"]), id="fitted"),
+        tag("section", tag("h2", "What is proven"), *(tag("p", text) for text in proven), id="proven"),
+        tag(
+            "section",
+            tag("h2", "From a program"),
+            tag("p", "Send many rows at once; the answer has a number per row."),
+            tag("div", tag("pre", _command(served, address)), class_="scroll", tabindex="0"),
+            id="program",
+        ),
+    ]
+    lead = f"Type the inputs and get a prediction of {served.target} with its uncertainty."
+    return _page(card["title"], lead, body, script)
+
+
+def _form(served: ServedModel, card: Mapping[str, Any]) -> Markup:
+    if len(card["inputs"]) > _MANY_INPUTS:
+        return tag("p", f"The model has {len(card['inputs'])} inputs, too many to type; use it from a program.")
+    fields = []
+    for j, each in enumerate(card["inputs"]):
+        ends = f"{each['lower']:.4g} to {each['upper']:.4g}"
+        at = 0.5 * (each["lower"] + each["upper"])
+        control = tag("input", type="number", step="any", required=True, id=f"x{j}", value=f"{at:.4g}", name=each["name"])
+        label = tag("label", each["name"], for_=f"x{j}")
+        fields.append(tag("div", label, control, tag("small", ends, class_="muted"), class_="field"))
+    answers = {"mean": f"expected {served.target}", "interval": "95 % interval", "std": "standard deviation"}
+    shown = [tag("div", tag("dt", text), tag("dd", "–", id=key)) for key, text in answers.items()]
+    return tag(
+        "form",
+        tag("div", *fields, class_="answers"),
+        tag("p", tag("button", "Predict", type="submit")),
+        tag("dl", *shown, class_="answers", aria_live="polite"),
+        tag("p", "", id="note", role="status", class_="care"),
+        id="ask",
+        data_inputs=str(len(card["inputs"])),
+    )
+
+
+def documentation_page(schema: Mapping[str, Any], served: ServedModel, address: str) -> str:
+    """The OpenAPI document for readers, without a script."""
+    known = schema["components"]["schemas"]
+    body = [
+        _operation(method, path, operation, known)
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    ]
+    return _page(schema["info"]["title"], schema["info"]["description"], [_start(served, address), *body], "")
+
+
+def _start(served: ServedModel, address: str) -> Markup:
+    return tag(
+        "section",
+        tag("h2", "A first request"),
+        tag("div", tag("pre", _command(served, address)), class_="scroll", tabindex="0"),
+        tag("p", 'A refused request gets {"error": what is wrong and what to do, "field": where}.', class_="muted"),
+    )
+
+
+def _operation(method: str, path: str, operation: Mapping[str, Any], known: Mapping[str, Any]) -> Markup:
+    parts = [tag("h2", f"{method.upper()} {path}"), tag("p", operation.get("description", ""))]
+    if "requestBody" in operation:
+        content = operation["requestBody"]["content"]["application/json"]
+        parts += [tag("h3", "Request"), _fields(content["schema"], known)]
+        parts += [tag("div", tag("pre", json.dumps(content["example"])), class_="scroll", tabindex="0")]
+    answers = []
+    for status, answer in operation["responses"].items():
+        content = answer.get("content", {}).get("application/json", {}).get("schema")
+        if status.startswith("2") and content is not None:
+            parts += [tag("h3", "Answer"), _fields(content, known)]
+        else:
+            answers.append([status, answer["description"]])
+    if answers:
+        parts += [tag("h3", "Refusals"), table(["status", "meaning"], answers, "words")]
+    return tag("section", *parts)
+
+
+def _fields(schema: Mapping[str, Any], known: Mapping[str, Any]) -> Markup:
+    found = known[schema["$ref"].rsplit("/", 1)[-1]] if "$ref" in schema else schema
+    rows = [
+        [name, _type(each), each.get("description", ""), "" if "default" not in each else json.dumps(each["default"])]
+        for name, each in found.get("properties", {}).items()
+    ]
+    return table(["field", "type", "meaning", "default"], rows, "words")
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """In short: number, list of list of number, object."""
+    for way in schema.get("anyOf", ()):
+        if way.get("type") != "null":
+            return _type(way)
+    if schema.get("type") == "array":
+        return f"list of {_type(schema['items'])}"
+    return str(schema.get("type", "value" if "$ref" not in schema else schema["$ref"].rsplit("/", 1)[-1]))
+
+
+def _command(served: ServedModel, address: str) -> str:
+    row = [float(f"{0.5 * (each['lower'] + each['upper']):.4g}") for each in served.inputs()]
+    if served.names:
+        asked: dict[str, Any] = {"records": [dict(zip(served.names, row, strict=True))]}
+    else:
+        asked = {"rows": [row]}
+    quoted = json.dumps(asked).replace("'", "'\\''")
+    return f"curl {address}predict -H 'content-type: application/json' \\\n  -d '{quoted}'"
+
+
+def _page(title: str, lead: str, body: list[Markup], script: str) -> str:
+    links = tag("nav", tag("ul", *(tag("li", tag("a", t, href=to)) for t, to in _LINKS.items())), aria_label="pages")
+    whole = tag(
+        "body",
+        tag("header", tag("h1", title), tag("p", lead, class_="lead")),
+        tag("main", links, *body),
+        tag("footer", tag("p", f"Served by certgp {__version__}.")),
+        tag("script", Markup(script)) if script else None,
+    )
+    head = page_head(title, script, "'self'" if script else "'none'")
+    return f"<!doctype html>\n{tag('html', head, whole, lang='en')}\n"
