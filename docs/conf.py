@@ -24,9 +24,8 @@ extensions = [
 exclude_patterns = ["_build"]
 
 # Markdown: $mathematics$, headings as link targets two levels further down than any page goes
-myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_inline"]
 myst_heading_anchors = 4
-myst_dmath_double_inline = True
 html_math_renderer = "mathml"
 
 # Docstrings (see _extensions/docstrings.py): signatures as users call them, types in the text where they matter

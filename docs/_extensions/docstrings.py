@@ -43,8 +43,9 @@ def rewrite(app: Sphinx, what: str, name: str, found: object, options: object, l
 
 
 def leave_out(app: Sphinx, what: str, name: str, found: object, skip: bool, options: object) -> bool | None:
-    """scikit-learn writes set_fit_request and its like into every estimator."""
-    return True if name.startswith("set_") and name.endswith("_request") else None
+    """What scikit-learn writes into every estimator, and what estimators owe the library, not their users."""
+    is_request = name.startswith("set_") and name.endswith("_request")
+    return True if is_request or name in ("trainer", "trainer_parameters") else None
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
@@ -9,10 +12,22 @@ from sphinx.errors import ExtensionError
 from sphinx.writers.html5 import HTML5Translator
 
 
+def _letter(match: re.Match[str]) -> str:
+    """One letter as a variable: CSS draws it, slanted unless it is a Greek capital, in the letters of an ordinary font.
+
+    Browsers would take it from the mathematical alphabets of Unicode, which few fonts have whole.
+    """
+    letter = unescape(match[1])
+    if len(letter) > 1:
+        return match[0]
+    is_greek_capital = letter.isupper() and letter > "\u0370"
+    return f'<mi class="{"upright" if is_greek_capital else "variable"}">{match[1]}</mi>'
+
+
 def to_mathml(latex: str, display: str) -> str:
     """One formula; what the converter does not know is an error that shows the formula."""
     try:
-        return convert(latex, display=display)
+        return re.sub(r"<mi>([^<]+)</mi>", _letter, convert(latex, display=display))
     except Exception as error:
         raise ExtensionError(f"this formula cannot be turned into MathML: {latex!r}", error) from error
 

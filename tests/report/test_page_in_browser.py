@@ -5,39 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from chromium import browsing, find_chromium
+from chromium import CONTRAST, browsing, find_chromium
 
-# For every piece of text: its colour against the nearest opaque background, as in WCAG 2.2, 1.4.3.
-CONTRAST = """
-(() => {
-  const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
-  const light = ([r, g, b]) => {
-    const linear = (v) => { v /= 255; return v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; };
-    return .2126 * linear(r) + .7152 * linear(g) + .0722 * linear(b);
-  };
-  const behind = (node) => {
-    for (let at = node; at; at = at.parentElement) {
-      const found = parse(getComputedStyle(at).backgroundColor);
-      if (found.length === 3 || found[3] === 1) return found;
-    }
-    return [255, 255, 255];
-  };
-  document.querySelectorAll("details").forEach((each) => { each.open = true; });
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  let worst = [99, "", 0];
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const parent = node.parentElement, style = getComputedStyle(parent);
-    if (!node.textContent.trim() || ["SCRIPT", "STYLE", "title", "desc"].includes(parent.tagName)) continue;
-    const colour = parse(parent.closest("svg") ? style.fill : style.color);
-    const [a, b] = [light(colour), light(behind(parent))].sort((x, y) => y - x);
-    worst[2] += 1;
-    const ratio = (a + .05) / (b + .05);
-    if (ratio < worst[0]) { worst[0] = ratio; worst[1] = node.textContent; }
-  }
-  document.querySelectorAll("details").forEach((each) => { each.open = false; });
-  return worst;
-})()
-"""
 SHOWN = """
 Object.fromEntries(["rank", "bound", "score", "memory", "time"].map(
   (key) => [key, document.getElementById("rank-" + key).textContent]))
