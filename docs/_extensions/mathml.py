@@ -27,9 +27,16 @@ def _letter(match: re.Match[str]) -> str:
 def to_mathml(latex: str, display: str) -> str:
     """One formula; what the converter does not know is an error that shows the formula."""
     try:
-        return re.sub(r"<mi>([^<]+)</mi>", _letter, convert(latex, display=display))
+        text = re.sub(r"<mi>([^<]+)</mi>", _letter, convert(latex, display=display))
     except Exception as error:
         raise ExtensionError(f"this formula cannot be turned into MathML: {latex!r}", error) from error
+    return _with_space(text)
+
+
+def _with_space(text: str) -> str:
+    """Space around relations that browsers do not know as such, and after functions that no parenthesis follows."""
+    text = re.sub(r"<mo>(&#x02A(?:AF|B0);)</mo>", r'<mo lspace="0.28em" rspace="0.28em">\1</mo>', text)
+    return re.sub(r"<mi>(log|ln|exp)</mi>(?!<mo[^>]*>(?:\(|&#x00028;))", r'<mi>\1</mi><mspace width="0.17em" />', text)
 
 
 def visit_inline(writer: HTML5Translator, node: nodes.Element) -> None:
