@@ -7,10 +7,10 @@ READY := $(VENV)/.ready
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 WORKERS ?= 2
 
-.PHONY: demo test check format lint types layers bench soundness mutation peers league reproduction docs clean help
+.PHONY: demo test check format lint types layers bench soundness mutation peers league reproduction docs pictures clean help
 
 help:
-	@echo "make demo    fit, score and plot the two demo problems (results in certgp-demo/)"
+	@echo "make demo    a map of rain: fit, scores beside simple models, certificate, report (in certgp-demo/)"
 	@echo "make test    all tests"
 	@echo "make check   what CI runs: format, lint, types, import layers, tests, docs' code blocks"
 	@echo "make bench   accuracy on the benchmark data sets (needs CERTGP_DATA)"
@@ -20,6 +20,7 @@ help:
 	@echo "make mutation   weakened bounds, one per theorem, which the checks must notice"
 	@echo "make reproduction  docs/reproduction.md and its figures from paper/results/"
 	@echo "make docs    build the documentation into site/"
+	@echo "make pictures   the pictures of the gallery, from the code of its pages"
 	@echo "make release build sdist and wheel, install the wheel in a clean environment, run the demo from it"
 
 $(READY): pyproject.toml paper/pyproject.toml constraints.txt
@@ -71,9 +72,12 @@ mutation: $(READY)
 reproduction: $(READY)
 	$(BIN)/python -m certgp_paper.page paper/results docs/reproduction.md docs/results
 
-# without --quiet, which hides warnings from --strict
+# a warning is an error: links resolve, pages are in the navigation, docstrings are well-formed
 docs: $(READY)
-	$(BIN)/mkdocs build --strict
+	$(BIN)/sphinx-build --quiet --fail-on-warning --jobs $(WORKERS) docs site
+
+pictures: $(READY)
+	$(TEST_ENV) $(BIN)/python scripts/draw_gallery.py
 
 clean:
 	rm -rf $(VENV) .peers site build certgp-demo

@@ -18,6 +18,8 @@ NEEDED = (
     "certgp/__init__.py",
     "certgp/py.typed",
     "certgp/cli/main.py",
+    "certgp/data/rain.csv",
+    "certgp/data/rain.txt",
     "certgp/report/page.css",
     "certgp/report/page.js",
 )

@@ -1,4 +1,4 @@
-"""certgp demo, on small versions of its experiments that are run once."""
+"""certgp demo on a part of its places."""
 
 from __future__ import annotations
 
@@ -8,53 +8,52 @@ from pathlib import Path
 
 import pytest
 
-from certgp.cli import demo_surface as surface
-from certgp.training import Callback, Iteration
+from certgp.data.examples import rain_file
+
+pytestmark = pytest.mark.filterwarnings("ignore::certgp.errors.CertgpWarning")  # so few places
 
 
-@pytest.fixture(scope="module")
-def small_result() -> surface.SurfaceResult:
-    return surface.run_surface(n=1000, rank=25)
-
-
-@pytest.fixture
-def small_demo(monkeypatch, small_result) -> None:
-    def quick_surface(callbacks: tuple[Callback, ...]) -> surface.SurfaceResult:
-        for callback in callbacks:
-            callback(Iteration(1, 0.5, 1.0, 0.1, 25))
-        return small_result
-
-    monkeypatch.setattr(surface, "run_surface", quick_surface)
-
-
-@pytest.mark.usefixtures("small_demo")
-def test_scores_are_printed_and_plots_written(certgp):
-    outcome = certgp("demo", "--out", "pictures")
+def test_the_story_has_data_scores_certificate_and_report(certgp):
+    outcome = certgp("demo", "--rows", "300", "--out", "rain")
     assert outcome.code == 0, outcome.err
-    assert outcome.err == ""
-    for words in ("Mercer GP of rank 25", "noise 0.1", "NLPD", "truth in the 95% band", "certified: The exact GP and"):
+    for words in (
+        "NOAA, public domain",
+        "LocalGP learned from 270 places",
+        "30 held-out rows",
+        "linear",
+        "gradient boosting",
+        "Computing without approximation would move a typical prediction by at most",
+        "It does not say that the exact GP is right",
+        "report   rain/rain.html (",
+        "certgp fit rain/rain.csv --target log10_rain --method local",
+    ):
         assert words in outcome.out
-    assert sorted(p.name for p in Path("pictures").iterdir()) == ["history.png", "surface.png"]
-    assert all(p.read_bytes().startswith(b"\x89PNG") for p in Path("pictures").iterdir())
+    assert sorted(path.name for path in Path("rain").iterdir()) == ["rain.csv", "rain.html", "rain.png"]
+    assert Path("rain/rain.png").read_bytes().startswith(b"\x89PNG")
+    assert "What is proven" in Path("rain/rain.html").read_text()
+    assert Path("rain/rain.csv").read_bytes() == rain_file().read_bytes()
 
 
-@pytest.mark.usefixtures("small_demo")
-def test_json(certgp, small_result):
-    fields = json.loads(certgp("demo", "--json").out)
-    assert fields["certificate"]["kl"][1] == small_result.certificate.kl.upper
-    assert fields["surface"]["rmse"] == small_result.scores.rmse
-    assert fields["surface"]["truth_coverage"] == small_result.truth_coverage
-    assert fields["plots"][0] == "certgp-demo/surface.png"
-
-
-@pytest.mark.usefixtures("small_demo")
-def test_without_matplotlib_scores_are_printed_and_the_remedy_named(certgp, monkeypatch):
+def test_json_and_no_matplotlib(certgp, monkeypatch):
     drawing = [name for name in sys.modules if name.split(".")[0] == "matplotlib" or name.startswith("certgp.plots")]
     for name in drawing:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    outcome = certgp("demo")
-    assert outcome.code == 0
-    assert "NLPD" in outcome.out
-    assert "plots:" not in outcome.out
-    assert outcome.err == "note: no plots without matplotlib; get it with: pip install 'certgp[plots]'\n"
+    outcome = certgp("demo", "--rows", "200", "--json")
+    fields = json.loads(outcome.out)
+    assert fields["n_train"] == 180
+    assert fields["picture"] is None
+    assert fields["certificate"]["kl"][0] <= fields["certificate"]["kl"][1]
+    assert list(fields["card"]["scores"]) == ["this model", "constant", "linear", "gradient boosting"]
+    assert "note: no picture without matplotlib; get it with: pip install 'certgp[plots]'\n" in outcome.err
+
+
+def test_too_few_places_are_refused(certgp):
+    assert "--rows 20 are too few to hold any out; give at least 200" in certgp("demo", "--rows", "20").error()
+
+
+def test_the_data_are_as_their_description_says():
+    lines = rain_file().read_text().splitlines()
+    assert lines[0] == "longitude,latitude,log10_rain"
+    assert len(lines) == 4_001
+    assert "public domain" in rain_file().with_suffix(".txt").read_text()

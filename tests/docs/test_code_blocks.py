@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+GALLERY = sorted((ROOT / "docs" / "gallery").glob("*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *GALLERY]
 LINKING = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs" / "decisions").glob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -53,6 +54,7 @@ def test_code_blocks_run_and_print_what_the_page_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in python_blocks(page):
         printed = io.StringIO()
@@ -62,6 +64,15 @@ def test_code_blocks_run_and_print_what_the_page_shows(
             assert same_text(printed.getvalue(), block.expected), (
                 f"{page.name}:{block.line} printed\n{printed.getvalue()}"
             )
+
+
+@pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
+def test_a_page_of_the_gallery_shows_the_picture_it_draws(page: Path) -> None:
+    [drawn] = re.findall(r'savefig\("(\w+\.png)"', page.read_text())
+    picture = ROOT / "docs" / "figures" / "gallery" / drawn
+    assert f"](../figures/gallery/{drawn})" in page.read_text()
+    assert f"figures/gallery/{drawn}" in (ROOT / "docs" / "gallery.md").read_text()
+    assert 5_000 < picture.stat().st_size < 150_000
 
 
 def test_a_wrong_output_would_be_noticed() -> None:

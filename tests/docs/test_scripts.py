@@ -13,6 +13,8 @@ WHEEL = [
     "certgp/__init__.py",
     "certgp/py.typed",
     "certgp/cli/main.py",
+    "certgp/data/rain.csv",
+    "certgp/data/rain.txt",
     "certgp/report/page.css",
     "certgp/report/page.js",
     "certgp-0.2.0.dist-info/METADATA",

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from certgp.plots import plot_history, plot_surface, save_figure
+from certgp.plots import plot_history, plot_map, plot_surface, save_figure
 from certgp.training import History, Iteration
 
 GRID = np.linspace(-2.0, 2.0, 21)
@@ -31,6 +31,18 @@ def test_surface_shares_one_scale_between_truth_and_mean():
     assert limits[2] == limits[3]
     assert panels[2].get_xlabel() == "first input"
     assert panels[0].get_ylabel() == "second input"
+
+
+def test_a_map_shows_prediction_uncertainty_and_places():
+    longitude, latitude = np.arange(-180.0, 180.0, 10.0), np.arange(-60.0, 61.0, 10.0)
+    mean = np.add.outer(latitude, longitude)
+    figure = plot_map(longitude, latitude, mean, np.abs(mean), np.zeros((5, 2)), "rain")
+    upper, lower = figure.axes[:2]
+    assert upper.get_title(loc="left") == "prediction"
+    assert lower.get_title(loc="left") == "standard deviation, and the 5 places learned from"
+    assert lower.get_xlabel() == "longitude"
+    assert len(lower.lines[0].get_xdata()) == 5
+    assert figure.axes[2].get_ylabel() == "rain"
 
 
 def test_history_is_drawn_by_iteration_and_by_time():

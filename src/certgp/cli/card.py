@@ -29,12 +29,10 @@ def card_fields(card: Card | None) -> dict[str, object]:
     return {"test": alone | {"n_rows": card.n_rows}, "card": card.to_dict()}
 
 
-def card_text(card: Card | None) -> str:
-    """The card for people."""
+def card_table(card: Card) -> str:
+    """The scores for people: the model first, then the simple models."""
     from certgp.report import LEVELS
 
-    if card is None:
-        return "No rows were held out, so nothing says how good the model is; --test-fraction 0.1 holds a tenth out."
     header = [f"{card.n_rows:,} held-out rows", "RMSE", "NLPD", *(f"in {100 * level:g} %" for level in LEVELS)]
     lines = [
         [
@@ -45,6 +43,13 @@ def card_text(card: Card | None) -> str:
         ]
         for each in card.methods
     ]
+    return table(header, lines)
+
+
+def card_text(card: Card | None) -> str:
+    """The card for people."""
+    if card is None:
+        return "No rows were held out, so nothing says how good the model is; --test-fraction 0.1 holds a tenth out."
     fifths = card.coverage_by_fifth()
     notes = [card.verdict()]
     if len(fifths) == 5:
@@ -55,4 +60,4 @@ def card_text(card: Card | None) -> str:
     if card.baseline_rows is not None:
         notes.append(f"The simple models learned from {card.baseline_rows:,} rows only.")
     notes.append("The model has not learned from these rows; --test-fraction 0 learns from all and scores none.")
-    return "\n".join([table(header, lines), "", *notes])
+    return "\n".join([card_table(card), "", *notes])

@@ -1,56 +1,82 @@
-"""certgp demo: a large problem with a known truth, fitted, scored, certified and plotted in less than a minute."""
+"""certgp demo: a real map of rain, fitted, judged, certified and reported in less than a minute."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+import shutil
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certgp.cli.arguments import add_command
-from certgp.cli.output import Console, table
+from certgp.cli.arguments import add_command, positive_int
+from certgp.cli.card import card_fields, card_table
+from certgp.cli.output import Console
 from certgp.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
-    from certgp.cli.demo_surface import SurfaceResult
+    from certgp.cli.demo_rain import RainResult
 
 _EXAMPLES = """\
   certgp demo
-  certgp demo --out pictures --json
+  certgp demo --out rain --json
 """
+_FEWEST = 200  # rows; a tenth of them is held out
 
 
 def add_parser(commands: Commands) -> None:
     """Declare the command and its options."""
-    parser = add_command(commands, "demo", "fit, score, certify and plot a problem with a known truth", _EXAMPLES, run)
+    parser = add_command(
+        commands, "demo", "a map of rain: fit, held-out scores, certificate, report", _EXAMPLES, run
+    )
     parser.add_argument(
         "--out",
         metavar="DIR",
         type=Path,
         default=Path("certgp-demo"),
-        help="directory for the plots (default: certgp-demo)",
+        help="directory for data, report and picture (default: certgp-demo)",
+    )
+    parser.add_argument(
+        "--rows", metavar="N", type=positive_int, help="use the first N of the 4,000 places only, to be quicker"
     )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Fit, print the scores and the certificate, save the plots."""
+    """Fit, judge, certify, write the report and the picture, tell the story."""
+    if arguments.rows is not None and arguments.rows < _FEWEST:
+        raise InvalidInputError(f"--rows {arguments.rows} are too few to hold any out; give at least {_FEWEST}")
     _prepare(arguments.out)
     console.status("starting")
-    from certgp.cli import demo_surface
+    from certgp.cli import demo_rain
+    from certgp.data.examples import rain_file
 
-    console.status("fitting 180,000 rows of a surface")
-    surface = demo_surface.run_surface(callbacks=(console.iteration,))
-    console.status("drawing")
-    plots = _save_plots(surface, arguments.out, console)
+    table = arguments.out / "rain.csv"
+    shutil.copyfile(rain_file(), table)
+    console.status("fitting")
+    found = demo_rain.run_rain(table, arguments.rows, (console.iteration,))
+    console.status("writing the report")
+    report = arguments.out / "rain.html"
+    page = found.model.report(found.test, path=report, rows=found.train, title="Rain of 2016")
+    picture = _draw(found, arguments.out, console)
     fields: dict[str, object] = {
         "command": "demo",
-        "surface": _fields(surface),
-        "certificate": surface.certificate.to_dict(),
-        "plots": [str(plot) for plot in plots],
+        "n_train": found.train.n_rows,
+        "seconds": found.seconds,
+        "certify_seconds": found.certify_seconds,
+        "certificate": found.certificate.to_dict(),
+        "meaning": list(found.explained.meaning),
+        "data": str(table),
+        "report": str(report),
+        "picture": None if picture is None else str(picture),
     }
-    saved = f"\n\nplots: {', '.join(map(str, plots))}" if plots else ""
-    console.result(fields, f"{_text(surface)}\n\ncertified: {surface.certificate.sentence()}{saved}")
+    files = [f"report   {report} ({len(page.html) / 1e3:.0f} KB, open it in a browser)"]
+    if picture is not None:
+        files.append(f"picture  {picture}")
+    console.result(fields | card_fields(found.card), _story(found, table, files))
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 100, initial_indent="  ", subsequent_indent="  ")
 
 
 def _prepare(out: Path) -> None:
@@ -61,41 +87,40 @@ def _prepare(out: Path) -> None:
     out.mkdir(exist_ok=True)
 
 
-def _save_plots(surface: SurfaceResult, out: Path, console: Console) -> list[Path]:
+def _draw(found: RainResult, out: Path, console: Console) -> Path | None:
     try:
-        from certgp.plots import plot_history, plot_surface, save_figure
+        from certgp.plots import plot_map, save_figure
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("matplotlib"):
             raise
-        console.notice("note: no plots without matplotlib; get it with: pip install 'certgp[plots]'")
-        return []
-    figures = {
-        "surface.png": plot_surface(surface.axis, surface.truth, surface.mean, surface.std, surface.n_train),
-        "history.png": plot_history(surface.history),
-    }
-    for name, figure in figures.items():
-        save_figure(figure, out / name)
-    return [out / name for name in figures]
+        console.notice("note: no picture without matplotlib; get it with: pip install 'certgp[plots]'")
+        return None
+    from certgp.cli.demo_rain import predict_map
+
+    console.status("drawing the map")
+    seen = predict_map(found.model)
+    places = found.train.take(slice(None))[0]
+    figure = plot_map(seen.longitude, seen.latitude, seen.mean, seen.std, places, "rain of 2016, log10 of mm")
+    save_figure(figure, out / "rain.png")
+    return out / "rain.png"
 
 
-def _fields(result: SurfaceResult) -> dict[str, object]:
-    names = ("n_train", "n_test", "rank", "noise", "rmse_truth", "truth_coverage", "best_nlpd", "seconds")
-    values = vars(result)
-    return asdict(result.scores) | {name: values[name] for name in (*names, "predict_seconds")}
-
-
-def _text(result: SurfaceResult) -> str:
-    scores = result.scores
-    rows = [
-        ("RMSE of new rows", f"{scores.rmse:.4f}", f"{result.noise:.4f}"),
-        ("NLPD of new rows", f"{scores.nlpd:.4f}", f"{result.best_nlpd:.4f}"),
-        ("new rows in their 95% interval", f"{scores.coverage:.1%}", f"{scores.nominal_coverage:.1%}"),
-        ("RMSE against the truth", f"{result.rmse_truth:.4f}", f"{0.0:.4f}"),
-        ("truth in the 95% band", f"{result.truth_coverage:.1%}", f"{scores.nominal_coverage:.1%}"),
+def _story(found: RainResult, table: Path, files: list[str]) -> str:
+    model, n = "certgp-demo.model", found.train.n_rows
+    parts = [
+        "DATA\n"
+        + _wrapped(
+            f"The rain of 2016 at {n + found.test.n_rows:,} places on Earth: log10 of millimetres, to be predicted from "
+            f"longitude and latitude (NOAA, public domain). {table}"
+        ),
+        f"FIT\n{_wrapped(f'LocalGP learned from {n:,} places in {found.seconds:.0f} s.')}",
+        f"IS IT ANY GOOD?\n{card_table(found.card)}\n\n{_wrapped(found.card.verdict())}",
+        "IS IT THE EXACT GAUSSIAN PROCESS?\n"
+        + "\n".join(_wrapped(sentence) for sentence in (*found.explained.meaning, *found.explained.limits))
+        + f"\n  Proven in {found.certify_seconds:.0f} s.",
+        "LOOK AT IT\n" + "\n".join(f"  {line}" for line in files),
+        "THE SAME BY HAND\n"
+        f"  certgp fit {table} --target log10_rain --method local --include-training-data --out {model}\n"
+        f"  certgp report {model} {table} --out report.html",
     ]
-    return (
-        f"A surface from {result.n_train:,} rows, noise {result.noise:g}: Mercer GP of rank {result.rank}, "
-        f"fitted in {result.seconds:.1f} s;\n"
-        f"{result.n_test:,} further rows predicted in {result.predict_seconds:.2f} s\n"
-        + table(("score on held-out rows", "model", "ideal"), rows)
-    )
+    return "\n\n".join(parts)

@@ -24,7 +24,7 @@ from certgp.errors import CertgpError
 
 _EXAMPLES = """\
 examples:
-  certgp demo                                                     see it work, with plots
+  certgp demo                                                     see it work on a map of rain
   certgp fit train.csv --target price --out price.model           learn from a table
   certgp fit 'parts/*.parquet' --target y --rank 300 --out y.model --test-fraction 0.1
   certgp predict price.model new.csv --out predictions.csv        mean, std, lower, upper per row

@@ -1,4 +1,4 @@
-"""The figure of ``certgp demo``."""
+"""Figures of functions of two inputs: one whose truth is known, and the map of ``certgp demo``."""
 
 from __future__ import annotations
 
@@ -33,4 +33,20 @@ def plot_surface(axis: Array, truth: Array, mean: Array, std: Array, n_train: in
         bar = figure.colorbar(mesh, ax=panels[row], shrink=0.95, extend="max" if row else "neither")
         bar.set_label("in units of y", fontsize=SMALL)
         bar.ax.tick_params(labelsize=SMALL)
+    return figure
+
+
+def plot_map(longitude: Array, latitude: Array, mean: Array, std: Array, places: Array, label: str) -> Figure:
+    """Mean and standard deviation (h, g) on a grid of the Earth, one above the other, with the places learned from."""
+    figure = new_figure(height=5.6)
+    panels = figure.subplots(2, 1, sharex=True, sharey=True)
+    images = [("prediction", mean, "YlGnBu"), (f"standard deviation, and the {len(places):,} places learned from", std, "Reds")]
+    for panel, (title, values, colours) in zip(panels, images, strict=True):
+        mesh = panel.pcolormesh(longitude, latitude, values, cmap=colours, shading="nearest", rasterized=True)
+        panel.set_aspect("equal")
+        tidy(panel, title, "longitude" if panel is panels[1] else "", "latitude")
+        bar = figure.colorbar(mesh, ax=panel, shrink=0.72)
+        bar.set_label(label, fontsize=SMALL)
+        bar.ax.tick_params(labelsize=SMALL)
+    panels[1].plot(places[:, 0], places[:, 1], ".", color="black", markersize=0.7, alpha=0.5)
     return figure

@@ -61,8 +61,8 @@ def in_words(column: str) -> str:
 
 
 def slug(heading: str) -> str:
-    """Where links to a heading lead to: the heading as MkDocs turns it into an anchor."""
-    return re.sub(r"[- ]+", "-", re.sub(r"[^\w\- ]", "", heading.lower()).strip())
+    """Where links to a heading lead to: the heading as MyST turns it into an anchor."""
+    return re.sub(r"[^\w\-]", "", heading.strip().lower().replace(" ", "-"))
 
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -65,6 +65,8 @@ def _front(results: Results, pictures: Mapping[str, str]) -> str:
     contents = "**Contents:** [claims](#does-it-hold) with [numbers and rules](reproduction/claims.md) · "
     parts = [_HEAD, contents + " · ".join(links), "## Does it hold?", claims_table(results)]
     parts += [_summary(section, results, pictures) for section in SECTIONS]
+    behind = ["claims", *(section.name for section in SECTIONS), "data-sets"]
+    parts.append("\n".join(["```{toctree}", ":hidden:", "", *(f"reproduction/{name}" for name in behind), "```"]))
     return "\n\n".join(parts) + "\n"
 
 
