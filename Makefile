@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 WORKERS ?= 2
 
-.PHONY: demo test check format lint types layers bench soundness mutation peers league reproduction docs pictures clean help
+.PHONY: demo test check format lint types layers bench soundness mutation peers league recipes kills reproduction docs pictures clean help
 
 help:
 	@echo "make demo    a map of rain: fit, scores beside simple models, certificate, report (in certgp-demo/)"
@@ -16,6 +16,8 @@ help:
 	@echo "make bench   accuracy on the benchmark data sets (needs CERTGP_DATA)"
 	@echo "make peers   environments of the peers for benchmarks/peers.py, under .peers/ (about 6 GB)"
 	@echo "make league  plays what the league lacks (hours; needs CERTGP_DATA), then docs/league.md and its pictures"
+	@echo "make recipes engines over Ray and, where Java is, Spark against one process, under .peers/ (about 2 GB)"
+	@echo "make kills   ten workers killed in the middle of a fit and of a prediction, and a lost scheduler"
 	@echo "make soundness  every bound against the dense exact GP on 20,000 random problems"
 	@echo "make mutation   weakened bounds, one per theorem, which the checks must notice"
 	@echo "make reproduction  docs/reproduction.md and its figures from paper/results/"
@@ -62,6 +64,19 @@ peers: $(READY) .peers/gpflow/.ready .peers/gpytorch/.ready .peers/gpboost/.read
 league: peers
 	$(BIN)/python benchmarks/league.py run
 	$(BIN)/python benchmarks/league.py page
+
+# Neither is a dependency of anything here.
+.peers/recipes/.ready: pyproject.toml
+	test -x .peers/recipes/bin/python || $(PYTHON) -m venv .peers/recipes
+	.peers/recipes/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . ray pyspark
+	touch $@
+
+recipes: .peers/recipes/.ready
+	cd benchmarks/recipes && $(TEST_ENV) ../../.peers/recipes/bin/python ray_engine.py
+	if command -v java; then cd benchmarks/recipes && $(TEST_ENV) ../../.peers/recipes/bin/python spark_engine.py; fi
+
+kills: $(READY)
+	$(TEST_ENV) $(BIN)/python benchmarks/kills.py --kills 10 --json
 
 soundness: $(READY)
 	$(TEST_ENV) PYTHONPATH=tests $(BIN)/python tests/theorems/soundness.py --problems 20000

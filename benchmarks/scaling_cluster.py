@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 RANKS = (25, 50, 100, 200, 400)  # the last one is not fitted to
-_EVALUATIONS = 3
+_EVALUATIONS = 2
 
 
 @contextmanager

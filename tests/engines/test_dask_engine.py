@@ -111,7 +111,9 @@ def fits_and_proofs_are_the_same(engine):
 
 def workers_read_files(engine, source, found, folder):
     chunk = source.take(slice(None))
-    table = pa.table({"a": chunk.X[:, 0].numpy(), "b": chunk.X[:, 1].numpy(), "y": chunk.y.numpy(), "w": chunk.weight.numpy()})
+    table = pa.table(
+        {"a": chunk.X[:, 0].numpy(), "b": chunk.X[:, 1].numpy(), "y": chunk.y.numpy(), "w": chunk.weight.numpy()}
+    )
     files = [str(folder / f"{i}.parquet") for i in range(3)]
     for i, file in enumerate(files):
         pa_parquet.write_table(table.slice(i * 15_000, 15_000), file, row_group_size=4_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -78,6 +79,18 @@ def test_pieces_give_what_all_rows_give(cls, cuts):
     assert_same_model(model, whole, NEW, rtol=1e-9)
     assert model.log_marginal_likelihood_ == pytest.approx(whole.log_marginal_likelihood_, rel=1e-9)
     assert model.rank_ == whole.rank_
+
+
+def test_a_thousand_pieces_give_what_all_rows_give_and_the_model_does_not_grow():
+    X, y = problem(3_000)
+    model, sizes = pinned(MercerGP), []
+    for start in range(0, 3_000, 3):
+        model.partial_fit(X[start : start + 3], y[start : start + 3])
+        sizes += [len(pickle.dumps(model))] if start in (30, 2_997) else []
+    whole = pinned(MercerGP).fit(X, y)
+    assert_same_model(model, whole, NEW, rtol=1e-9)
+    assert model.log_marginal_likelihood_ == pytest.approx(whole.log_marginal_likelihood_, rel=1e-9)
+    assert abs(sizes[1] - sizes[0]) < 100  # digits of its numbers
 
 
 @every_variance
