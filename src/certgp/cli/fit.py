@@ -174,10 +174,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     _announce(model, rows, console)
     if arguments.max_seconds is not None:
         console.expect(arguments.max_seconds)
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     with stopping_on_interrupt(rule, console):
         rows.fit(model)
-    seconds = time.perf_counter() - started
+    seconds, worked = time.perf_counter() - started, time.process_time() - worked
     n_rows = model.n_rows_  # those of weight zero are not among them
     fields = _fields(arguments, model, seconds, n_rows) | {"columns": list(data.inputs), "target": data.target}
     facts = _facts(arguments, model, seconds, n_rows)
@@ -188,7 +188,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         return INTERRUPTED
     try:
         console.status("proving")
-        proof = prove(model, seconds)
+        proof = prove(model, worked)
         _save(model, arguments.out, console)
         console.status("scoring beside simple models")
         card = None if rows.test is None else make_card(model, rows, arguments.seed)

@@ -18,7 +18,7 @@ _CERTIFIED_AT_ONCE = 5_000  # rows of a local model
 _SOLVED_EXACTLY = 20_000  # rows, up to which the exact system takes seconds where a reference proves little
 _REFERENCE = 4  # times the rank
 _SECONDS_PER_PRODUCT = 7e-10  # of a row and a pair of features of a reference
-_AT_ONCE, _SHARE = 1.0, 0.05  # seconds, and share of the fit's, that a proof may take unasked
+_AT_ONCE, _SHARE = 1.0, 0.05  # CPU seconds, and share of the fit's, that a proof may take unasked
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,9 @@ class Proof:
 
 
 def prove(model: GPRegressor, seconds: float) -> Proof:
-    """The certificate that is saved with a model whose fit took so long; put off where it would take long beside it."""
+    """The certificate that is saved with a model whose fit took so many CPU seconds; put off where it would take long
+    beside it.
+    """
     from certgp.estimators import LocalGP
 
     is_local = isinstance(model, LocalGP) or model.method_ == "local"
