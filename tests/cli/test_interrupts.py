@@ -58,7 +58,7 @@ def test_what_is_done_is_saved_even_where_the_proof_is_not_awaited(certgp, inter
         raise KeyboardInterrupt
 
     interrupt()
-    monkeypatch.setattr(fit, "_certificate", proof)
+    monkeypatch.setattr(fit, "prove", proof)
     outcome = certgp(*FIT)
     assert (outcome.code, outcome.out) == (130, "")
     assert outcome.err == "interrupted before all was proven and scored; the model itself is done: m\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -27,15 +26,15 @@ from certgp.cli.cluster import add_scheduler_option, check_method, engine_of
 from certgp.cli.interrupts import INTERRUPTED, resume_words, stopping_on_interrupt
 from certgp.cli.models import KERNELS, NOISES, build_model, check_model_options, describe_default_ranks
 from certgp.cli.output import Console, aligned, skipped_fields
+from certgp.cli.proof import certify_command, prove, report_command
 from certgp.cli.training_data import TrainingData, TrainingRows
 from certgp.cli.words import in_cli_words
-from certgp.errors import InvalidInputError, NotCertifiableError
+from certgp.errors import InvalidInputError
 from certgp.methods import CONTESTANTS, methods
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
     from certgp.estimators import GPRegressor
-    from certgp.guarantees import Certificate
     from certgp.training import Callback
 
 _EXAMPLES = """\
@@ -47,8 +46,6 @@ _EXAMPLES = """\
   certgp fit 'parts/*.parquet' --target y --drop id --test-fraction 0.1 --out y.model --json
   certgp fit 'parts/*.parquet' --target y --method mercer --scheduler tcp://host:8786 --out y.model
 """
-_CERTIFIED_AT_ONCE = 5_000  # rows of a local model
-_SOLVED_EXACTLY = 20_000  # rows, up to which the exact system takes seconds where a reference proves little
 _ANNOUNCED_ROWS = 500_000  # of so many a fit may take minutes
 _RACE_OPTIONS = ("effort", "prefer", "combine")
 
@@ -185,10 +182,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         model.set_params(engine=engine)
     if arguments.max_seconds is not None:
         console.expect(arguments.max_seconds)
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     with stopping_on_interrupt(rule, console):
         rows.fit(model)
-    seconds = time.perf_counter() - started
+    seconds, worked = time.perf_counter() - started, time.process_time() - worked
     n_rows = model.n_rows_  # those of weight zero are not among them
     fields = _fields(arguments, model, seconds, n_rows) | {"columns": list(data.inputs), "target": data.target}
     facts = _facts(arguments, model, seconds, n_rows)
@@ -199,7 +196,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         return INTERRUPTED
     try:
         console.status("proving")
-        certificate, obstacle = _certificate(model)
+        proof = prove(model, worked)
         _save(model, arguments.out, console)
         console.status("scoring beside simple models")
         card = None if rows.test is None else make_card(model, rows, arguments.seed)
@@ -207,11 +204,12 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         _save(model, arguments.out, console)
         console.notice(f"interrupted before all was proven and scored; the model itself is done: {arguments.out}")
         return INTERRUPTED
+    certificate = proof.certificate
     fields["certificate"] = None if certificate is None else certificate.to_dict()
-    fields["not_certifiable"] = obstacle
+    fields |= {"not_certifiable": proof.obstacle, "proof_put_off": proof.put_off}
     fields["skipped"] = skipped_fields(data.files)
     fields |= card_fields(card)
-    told = []
+    told = [] if proof.put_off is None else [("certified", f"not yet: {proof.put_off}")]
     if certificate is not None:
         coverage = None if card is None else card.model.coverage(0.95)
         explained = model.explain(certificate, coverage=coverage)
@@ -219,8 +217,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         told = [("certified", " ".join(meaning)), ("not said", " ".join(explained.limits))]
         fields["meaning"] = meaning
     steps = [
-        ("to certify", f"impossible: {obstacle}" if obstacle else _certify_command(arguments, model)),
-        ("to report", _report_command(arguments, has_test=card is not None)),
+        ("to certify", f"impossible: {proof.obstacle}" if proof.obstacle else certify_command(arguments, model)),
+        ("to report", report_command(arguments, has_test=card is not None)),
         ("saved", str(arguments.out)),
     ]
     console.result(fields, "\n\n".join([aligned(facts), card_text(card), aligned([*told, *steps])]))
@@ -292,38 +290,6 @@ def _check_model_path(path: Path) -> None:
         raise InvalidInputError(
             f"--out {path} exists and is not a model of certgp, so it is not overwritten; choose another name"
         )
-
-
-def _certificate(model: GPRegressor) -> tuple[Certificate | None, str | None]:
-    """The certificate that is saved with the model, or the reason why there is none."""
-    from certgp.estimators import LocalGP
-
-    is_local = isinstance(model, LocalGP) or model.method_ == "local"
-    if is_local and model.rank_ > _CERTIFIED_AT_ONCE:
-        return None, f"bounds for a local model of {model.rank_} rows take a while; certgp certify finds them on demand"
-    try:
-        # features that do not certify themselves: one pass through a reference
-        return model.certify() if model.certifies_itself else model.certify(reference_rank=4 * model.rank_), None
-    except NotCertifiableError as error:
-        return None, in_cli_words(str(error))
-
-
-def _certify_command(arguments: argparse.Namespace, model: GPRegressor) -> str:
-    """What to type for useful bounds on new predictions: through the training rows, to a tenth of the noise."""
-    from certgp.estimators.held_out import yardstick_of
-    from certgp.guarantees.words import tolerance_for
-
-    command = f"certgp certify {shlex.quote(str(arguments.out))} NEW"
-    if model.needs_training_data:  # its file holds the rows
-        return command
-    solve = " --exact-solve" if model.n_rows_ <= _SOLVED_EXACTLY else ""
-    return f"{command} --train {shlex.join(arguments.data)} --tol {tolerance_for(yardstick_of(model)):g}{solve}"
-
-
-def _report_command(arguments: argparse.Namespace, has_test: bool) -> str:
-    """What to type for the whole picture; the table of the fit will do where the fit held rows out."""
-    model, table = shlex.quote(str(arguments.out)), shlex.join(arguments.data)
-    return f"certgp report {model} {table if has_test else f'NEW --train {table}'} --out report.html"
 
 
 def _save(model: GPRegressor, path: Path, console: Console) -> None:

@@ -128,7 +128,7 @@ def minimise(
     """
     start = np.clip(objective.start(), *np.array(objective.bounds()).reshape(-1, 2).T)
     clock = time.perf_counter() if started is None else started
-    most = budget or offset + max_iter
+    most = int(budget or offset + max_iter)  # a NumPy integer would not go into a file
     recorder = _Recorder(objective, callbacks, rank, clock, offset, tolerance, log, rows, stage, most)
     # SciPy's own rule looks at one iteration: it is left to catch steps that gain next to nothing
     options = {"maxcor": 50, "ftol": _NOTHING * tolerance, "gtol": gradient_tolerance, "maxls": 25}

@@ -239,7 +239,7 @@ class _Run:
             validation,
             rows=self.task.n_rows,
             stage="training",
-            most=self.offset + self.settings.epochs,
+            most=int(self.offset + self.settings.epochs),
         )
         self.history.append(record)
         if tell(callbacks, record):

@@ -147,10 +147,8 @@ class LocalTrainer(Trainer):
         return _SECONDS + _SECONDS_FOR_ROUNDS * share + noise + _SECONDS_PER_ROW * n_rows
 
     def seconds_after_training(self, n_rows: int, n_columns: int) -> float:
-        looked_at = _SECONDS_PER_NEIGHBOURHOOD * min(n_rows, MOST_ROWS)
-        return (looked_at if self.settings.tries_input_noise else 0.0) + super().seconds_after_training(
-            n_rows, n_columns
-        )
+        looked_at = min(n_rows, _NOISE_ROWS) + (min(n_rows, MOST_ROWS) if self.settings.tries_input_noise else 0)
+        return _SECONDS_PER_NEIGHBOURHOOD * looked_at + super().seconds_after_training(n_rows, n_columns)
 
     def _kernels(self) -> tuple[str | Kernel, ...]:
         """The kernels to choose from."""
