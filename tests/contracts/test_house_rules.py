@@ -27,6 +27,10 @@ FOREIGN = {
 BORROWED = {
     "certgp/errors.py": ({"_getframe"}, "sys has no public way to find the caller's line"),
     "certgp/cli/arguments.py": ({"_SubParsersAction"}, "the type of what argparse returns has no other name"),
+    "certgp/estimators/sklearn_callbacks.py": (
+        {"_init_callback_context"},
+        "what scikit-learn documents for estimators that support its callbacks",
+    ),
     "certgp/training/mini_batch/steps.py": ({"_foreach_lerp_"}, "torch offers updates of many tensors only so"),
 }
 

@@ -14,12 +14,14 @@ from certgp.cli.main import main
 from certgp.errors import CertgpWarning, InvalidInputError
 from certgp.export import to_onnx
 from certgp.export.model import make_graph
-from certgp.kernels import Gaussian, Linear, Matern32, Periodic, RationalQuadratic
+from certgp.kernels import Linear, Matern32, Periodic, RationalQuadratic
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(240, 3)) * [1.0, 10.0, 0.1] + [0.0, 5.0, 0.0]
 Y = 100 + 20 * (np.sin(2 * X[:, 0]) + 0.1 * X[:, 1] + (0.1 + 0.1 * np.abs(X[:, 0])) * RNG.standard_normal(240))
-NEW = np.concatenate([RNG.uniform(-2, 2, size=(40, 3)) * [1.0, 10.0, 0.1] + [0, 5, 0], [[9.0, -80.0, 3.0]], [[0, 900, 0]]])
+NEW = np.concatenate(
+    [RNG.uniform(-2, 2, size=(40, 3)) * [1.0, 10.0, 0.1] + [0, 5, 0], [[9.0, -80.0, 3.0]], [[0, 900, 0]]]
+)
 SHORT = {"random_state": 0, "max_iter": 4}
 COMPOSED = Matern32() * Periodic(columns=[0]) + RationalQuadratic(columns=[1, 2]) + Linear()
 
@@ -70,7 +72,13 @@ def test_several_outputs_and_a_column_that_does_not_vary(tmp_path):
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-@pytest.mark.parametrize("model", [ExactGP(noise="constant", **SHORT), LocalGP(neighbours=10, train_neighbours=5, noise="constant", metric="ard", **SHORT)])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ExactGP(noise="constant", **SHORT),
+        LocalGP(neighbours=10, train_neighbours=5, noise="constant", metric="ard", **SHORT),
+    ],
+)
 def test_models_that_predict_from_their_rows_are_refused(model, tmp_path):
     with pytest.raises(InvalidInputError, match="predicts from the training rows"):
         to_onnx(fit(model), tmp_path / "no.onnx")

@@ -1,4 +1,4 @@
-"""The posterior is that of ``predict`` and ``sample_y``, its gradients are right, and acquisition functions work on it."""
+"""The posterior is that of ``predict`` and ``sample_y``, its gradients are right, acquisition functions work on it."""
 
 from __future__ import annotations
 

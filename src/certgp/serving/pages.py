@@ -46,11 +46,13 @@ def _form(served: ServedModel, card: Mapping[str, Any]) -> Markup:
     for j, each in enumerate(card["inputs"]):
         ends = f"{each['lower']:.4g} to {each['upper']:.4g}"
         at = 0.5 * (each["lower"] + each["upper"])
-        control = tag("input", type="number", step="any", required=True, id=f"x{j}", value=f"{at:.4g}", name=each["name"])
+        control = tag(
+            "input", type="number", step="any", required=True, id=f"x{j}", value=f"{at:.4g}", name=each["name"]
+        )
         label = tag("label", each["name"], for_=f"x{j}")
         fields.append(tag("div", label, control, tag("small", ends, class_="muted"), class_="field"))
     answers = {"mean": f"expected {served.target}", "interval": "95 % interval", "std": "standard deviation"}
-    shown = [tag("div", tag("dt", text), tag("dd", "–", id=key)) for key, text in answers.items()]
+    shown = [tag("div", tag("dt", text), tag("dd", "…", id=key)) for key, text in answers.items()]
     return tag(
         "form",
         tag("div", *fields, class_="answers"),
