@@ -24,7 +24,7 @@ from botorch.test_functions import Hartmann
 from certgp import SparseGP
 from certgp.optimisation import Surrogate
 
-POINTS, RANK, SEED = 5_000, 400, 0
+POINTS, RANK, SEED = 5_000, 200, 0
 TOLERANCE = 1e-3
 KNOWN = {3: -3.86278, 6: -3.32237}
 
@@ -35,7 +35,7 @@ def optimise(dimension: int, steps: int, seed: int) -> dict[str, float]:
     X = torch.rand((POINTS, dimension), dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
     Y = problem(X)
     started = time.perf_counter()
-    gp = SparseGP(RANK, noise="constant", max_iter=100, random_state=seed).fit(X.numpy(), Y.numpy())
+    gp = SparseGP(RANK, noise="constant", max_iter=50, random_state=seed).fit(X.numpy(), Y.numpy())
     fitted = time.perf_counter() - started
     surrogate, best, first = Surrogate(gp), float(Y.max()), float(Y.max())
     bounds = torch.stack([torch.zeros(dimension), torch.ones(dimension)]).double()

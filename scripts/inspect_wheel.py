@@ -20,6 +20,7 @@ NEEDED = (
     "certgp/cli/main.py",
     "certgp/report/page.css",
     "certgp/report/page.js",
+    "certgp/serving/page.js",
 )
 
 

@@ -15,6 +15,7 @@ WHEEL = [
     "certgp/cli/main.py",
     "certgp/report/page.css",
     "certgp/report/page.js",
+    "certgp/serving/page.js",
     "certgp-0.2.0.dist-info/METADATA",
 ]
 

@@ -7,16 +7,12 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from botorch.acquisition import LogExpectedImprovement, qLogExpectedImprovement
+from botorch.optim import optimize_acqf
 
 from certgp import DeepMercerGP, ExactGP, FourierGP, LocalGP, MercerGP, SparseGP
 from certgp.errors import CertgpWarning, InvalidInputError
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of BoTorch's own imports
-    from botorch.acquisition import LogExpectedImprovement, qLogExpectedImprovement
-    from botorch.optim import optimize_acqf
-
-    from certgp.optimisation import Surrogate
+from certgp.optimisation import Surrogate
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(150, 2)) * [1.0, 10.0]

@@ -81,8 +81,8 @@ def _refuse_rows(process: GaussianProcess) -> None:
         if not isinstance(member, LowRankProcess):
             raise InvalidInputError(
                 f"this model predicts from the training rows themselves ({type(member).__name__}), which is no graph "
-                "of features and products; fit MercerGP, FourierGP, SparseGP or a deep model (--method mercer, fourier, "
-                "sparse, deep-mercer, deep-fourier) and export that"
+                "of features and products; fit MercerGP, FourierGP, SparseGP or a deep model (--method mercer, "
+                "fourier, sparse, deep-mercer, deep-fourier) and export that"
             )
 
 

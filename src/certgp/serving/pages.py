@@ -108,7 +108,9 @@ def _fields(schema: Mapping[str, Any], known: Mapping[str, Any]) -> Markup:
         [name, _type(each), each.get("description", ""), "" if "default" not in each else json.dumps(each["default"])]
         for name, each in found.get("properties", {}).items()
     ]
-    return table(["field", "type", "meaning", "default"], rows, "words")
+    header = ["field", "type", "meaning", "default"]
+    shown = len(header) if any(row[-1] for row in rows) else len(header) - 1
+    return table(header[:shown], [row[:shown] for row in rows], "words")
 
 
 def _type(schema: Mapping[str, Any]) -> str:
