@@ -26,7 +26,7 @@ SHORT = {"random_state": 0, "max_iter": 4}
 COMPOSED = Matern32() * Periodic(columns=[0]) + RationalQuadratic(columns=[1, 2]) + Linear()
 
 MODELS = {
-    "mercer": MercerGP(20, noise="constant", **SHORT),
+    "mercer": MercerGP(20, projection=None, noise="constant", **SHORT),
     "mercer, projection": MercerGP(12, projection=2, noise="input", **SHORT),
     "mercer, lowrank": MercerGP(12, variance="lowrank", projection=None, noise="constant", **SHORT),
     "fourier": FourierGP(20, noise="constant", **SHORT),
@@ -35,7 +35,9 @@ MODELS = {
     "sparse, student": SparseGP(15, likelihood="student", **SHORT),
     "sparse, composed kernel": SparseGP(15, kernel=COMPOSED, noise="constant", **SHORT),
     "deep mercer": DeepMercerGP(8, hidden=(16, 8), noise="constant", random_state=0, max_iter=2),
-    "deep fourier": DeepFourierGP(8, hidden=(16, 8), noise="constant", random_state=0, max_iter=2),
+    "deep fourier, two members": DeepFourierGP(
+        8, hidden=(16, 8), members=2, noise="constant", random_state=0, max_iter=2
+    ),
 }
 
 

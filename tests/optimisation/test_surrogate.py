@@ -19,11 +19,11 @@ X = RNG.uniform(-2, 2, size=(150, 2)) * [1.0, 10.0]
 Y = 5.0 - X[:, 0] ** 2 - (0.1 * X[:, 1] - 0.5) ** 2 + 0.05 * RNG.standard_normal(150)
 SHORT = {"random_state": 0, "max_iter": 5, "noise": "constant"}
 MODELS = {
-    "mercer": MercerGP(20, **SHORT),
+    "mercer": MercerGP(20, projection=None, **SHORT),
     "fourier": FourierGP(20, **SHORT),
     "sparse": SparseGP(15, kernel="matern52", **SHORT),
     "exact": ExactGP(**SHORT),
-    "deep": DeepMercerGP(6, hidden=(8,), noise="constant", random_state=0, max_iter=2),
+    "deep, two members": DeepMercerGP(6, hidden=(8,), members=2, noise="constant", random_state=0, max_iter=2),
 }
 POINTS = torch.tensor([[[0.1, 3.0], [1.0, -5.0], [0.2, 3.5]], [[-1.0, 1.0], [2.5, 30.0], [0.0, 0.0]]]).double()
 
