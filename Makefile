@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 WORKERS ?= 2
 
-.PHONY: demo test check format lint types layers bench soundness mutation peers league recipes kills reproduction docs pictures clean help
+.PHONY: demo test check format lint types layers bench soundness mutation peers league recipes kills reproduction docs pictures load fuzz optimisation clean help
 
 help:
 	@echo "make demo    a map of rain: fit, scores beside simple models, certificate, report (in certgp-demo/)"
@@ -21,13 +21,16 @@ help:
 	@echo "make soundness  every bound against the dense exact GP on 20,000 random problems"
 	@echo "make mutation   weakened bounds, one per theorem, which the checks must notice"
 	@echo "make reproduction  docs/reproduction.md and its figures from paper/results/"
+	@echo "make load    1,000 requests over 20 connections to 'certgp serve', and how long they took"
+	@echo "make fuzz    requests made from the OpenAPI document of 'certgp serve', right and wrong ones: no 5xx"
+	@echo "make optimisation  a known function optimised with BoTorch and a surrogate on 5,000 points"
 	@echo "make docs    build the documentation into site/"
 	@echo "make pictures   the pictures of the gallery, from the code of its pages"
 	@echo "make release build sdist and wheel, install the wheel in a clean environment, run the demo from it"
 
 $(READY): pyproject.toml paper/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[plots,docs,tests,lint]' --editable ./paper
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[plots,serve,onnx,botorch,docs,tests,lint]' --editable ./paper
 	touch $@
 
 demo: $(READY)
@@ -86,6 +89,15 @@ mutation: $(READY)
 
 reproduction: $(READY)
 	$(BIN)/python -m certgp_paper.page paper/results docs/reproduction.md docs/results
+
+load: $(READY)
+	$(BIN)/python benchmarks/serving.py
+
+fuzz: $(READY) .peers/fuzz/.ready
+	$(BIN)/python benchmarks/fuzz.py .peers/fuzz/bin/schemathesis
+
+optimisation: $(READY)
+	$(BIN)/python benchmarks/optimisation.py
 
 # a warning is an error: links resolve, pages are in the navigation, docstrings are well-formed
 docs: $(READY)

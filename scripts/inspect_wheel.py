@@ -22,6 +22,7 @@ NEEDED = (
     "certgp/data/rain.txt",
     "certgp/report/page.css",
     "certgp/report/page.js",
+    "certgp/serving/page.js",
 )
 
 

@@ -44,9 +44,7 @@ class Coverage:
     def __call__(self, estimator: Any, X: ArrayLike, y: ArrayLike) -> float:
         """The share on these rows."""
         level = check_fraction("level", self.level)
-        return _mean(
-            np.abs(2.0 * found.cdf(target) - 1.0) <= level for found, target in _predicted(estimator, X, y)
-        )
+        return _mean(np.abs(2.0 * found.cdf(target) - 1.0) <= level for found, target in _predicted(estimator, X, y))
 
 
 def _predicted(estimator: Any, X: ArrayLike, y: ArrayLike) -> Iterator[tuple[Mixture, Array]]:
@@ -75,6 +73,6 @@ def _last_step(estimator: Any, X: Any) -> tuple[GPRegressor, Any]:
     return estimator, X
 
 
-def _mean(parts: Iterator[Array]) -> float:
+def _mean(parts: Iterator[NDArray[Any]]) -> float:
     """Mean over rows, then over outputs."""
     return float(np.mean([np.mean(part) for part in parts]))

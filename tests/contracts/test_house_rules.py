@@ -31,6 +31,10 @@ BORROWED = {
         {"_SubParsersAction", "_actions", "_choices_actions"},
         "argparse has no public way to list what was declared",
     ),
+    "certgp/estimators/sklearn_callbacks.py": (
+        {"_init_callback_context"},
+        "what scikit-learn documents for estimators that support its callbacks",
+    ),
     "certgp/training/mini_batch/steps.py": ({"_foreach_lerp_"}, "torch offers updates of many tensors only so"),
 }
 

@@ -17,6 +17,7 @@ WHEEL = [
     "certgp/data/rain.txt",
     "certgp/report/page.css",
     "certgp/report/page.js",
+    "certgp/serving/page.js",
     "certgp-0.2.0.dist-info/METADATA",
 ]
 

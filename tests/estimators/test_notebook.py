@@ -67,7 +67,8 @@ def test_the_crps_of_a_mixture_is_its_integral():
     mixture = Mixture(means, variances, weights)
     for y in (-1.0, 0.7, 3.0):
         whole = sum(
-            quad(lambda t, y=y: (mixture.cdf(np.array([t]))[0] - (t >= y)) ** 2, *ends)[0] for ends in ((-9, y), (y, 12))
+            quad(lambda t, y=y: (mixture.cdf(np.array([t]))[0] - (t >= y)) ** 2, *ends)[0]
+            for ends in ((-9, y), (y, 12))
         )
         assert mixture.crps(np.array([y]))[0] == pytest.approx(whole, rel=1e-6)
 

@@ -14,17 +14,19 @@ from certgp.cli.main import main
 from certgp.errors import CertgpWarning, InvalidInputError
 from certgp.export import to_onnx
 from certgp.export.model import make_graph
-from certgp.kernels import Gaussian, Linear, Matern32, Periodic, RationalQuadratic
+from certgp.kernels import Linear, Matern32, Periodic, RationalQuadratic
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(240, 3)) * [1.0, 10.0, 0.1] + [0.0, 5.0, 0.0]
 Y = 100 + 20 * (np.sin(2 * X[:, 0]) + 0.1 * X[:, 1] + (0.1 + 0.1 * np.abs(X[:, 0])) * RNG.standard_normal(240))
-NEW = np.concatenate([RNG.uniform(-2, 2, size=(40, 3)) * [1.0, 10.0, 0.1] + [0, 5, 0], [[9.0, -80.0, 3.0]], [[0, 900, 0]]])
+NEW = np.concatenate(
+    [RNG.uniform(-2, 2, size=(40, 3)) * [1.0, 10.0, 0.1] + [0, 5, 0], [[9.0, -80.0, 3.0]], [[0, 900, 0]]]
+)
 SHORT = {"random_state": 0, "max_iter": 4}
 COMPOSED = Matern32() * Periodic(columns=[0]) + RationalQuadratic(columns=[1, 2]) + Linear()
 
 MODELS = {
-    "mercer": MercerGP(20, noise="constant", **SHORT),
+    "mercer": MercerGP(20, projection=None, noise="constant", **SHORT),
     "mercer, projection": MercerGP(12, projection=2, noise="input", **SHORT),
     "mercer, lowrank": MercerGP(12, variance="lowrank", projection=None, noise="constant", **SHORT),
     "fourier": FourierGP(20, noise="constant", **SHORT),
@@ -33,7 +35,9 @@ MODELS = {
     "sparse, student": SparseGP(15, likelihood="student", **SHORT),
     "sparse, composed kernel": SparseGP(15, kernel=COMPOSED, noise="constant", **SHORT),
     "deep mercer": DeepMercerGP(8, hidden=(16, 8), noise="constant", random_state=0, max_iter=2),
-    "deep fourier": DeepFourierGP(8, hidden=(16, 8), noise="constant", random_state=0, max_iter=2),
+    "deep fourier, two members": DeepFourierGP(
+        8, hidden=(16, 8), members=2, noise="constant", random_state=0, max_iter=2
+    ),
 }
 
 
@@ -70,7 +74,13 @@ def test_several_outputs_and_a_column_that_does_not_vary(tmp_path):
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-@pytest.mark.parametrize("model", [ExactGP(noise="constant", **SHORT), LocalGP(neighbours=10, train_neighbours=5, noise="constant", metric="ard", **SHORT)])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ExactGP(noise="constant", **SHORT),
+        LocalGP(neighbours=10, train_neighbours=5, noise="constant", metric="ard", **SHORT),
+    ],
+)
 def test_models_that_predict_from_their_rows_are_refused(model, tmp_path):
     with pytest.raises(InvalidInputError, match="predicts from the training rows"):
         to_onnx(fit(model), tmp_path / "no.onnx")

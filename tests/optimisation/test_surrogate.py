@@ -1,4 +1,4 @@
-"""The posterior is that of ``predict`` and ``sample_y``, its gradients are right, and acquisition functions work on it."""
+"""The posterior is that of ``predict`` and ``sample_y``, its gradients are right, acquisition functions work on it."""
 
 from __future__ import annotations
 
@@ -7,27 +7,23 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from botorch.acquisition import LogExpectedImprovement, qLogExpectedImprovement
+from botorch.optim import optimize_acqf
 
 from certgp import DeepMercerGP, ExactGP, FourierGP, LocalGP, MercerGP, SparseGP
 from certgp.errors import CertgpWarning, InvalidInputError
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of BoTorch's own imports
-    from botorch.acquisition import LogExpectedImprovement, qLogExpectedImprovement
-    from botorch.optim import optimize_acqf
-
-    from certgp.optimisation import Surrogate
+from certgp.optimisation import Surrogate
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(150, 2)) * [1.0, 10.0]
 Y = 5.0 - X[:, 0] ** 2 - (0.1 * X[:, 1] - 0.5) ** 2 + 0.05 * RNG.standard_normal(150)
 SHORT = {"random_state": 0, "max_iter": 5, "noise": "constant"}
 MODELS = {
-    "mercer": MercerGP(20, **SHORT),
+    "mercer": MercerGP(20, projection=None, **SHORT),
     "fourier": FourierGP(20, **SHORT),
     "sparse": SparseGP(15, kernel="matern52", **SHORT),
     "exact": ExactGP(**SHORT),
-    "deep": DeepMercerGP(6, hidden=(8,), noise="constant", random_state=0, max_iter=2),
+    "deep, two members": DeepMercerGP(6, hidden=(8,), members=2, noise="constant", random_state=0, max_iter=2),
 }
 POINTS = torch.tensor([[[0.1, 3.0], [1.0, -5.0], [0.2, 3.5]], [[-1.0, 1.0], [2.5, 30.0], [0.0, 0.0]]]).double()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from chromium import CONTRAST, browsing, require_chromium
 
 SHOWN = """

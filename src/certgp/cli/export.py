@@ -42,7 +42,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     except ModuleNotFoundError as error:
         if error.name is not None and error.name.startswith("certgp"):
             raise
-        raise InvalidInputError(f"'certgp export' needs {error.name}; install it: pip install 'certgp[onnx]'") from error
+        raise InvalidInputError(
+            f"'certgp export' needs {error.name}; install it: pip install 'certgp[onnx]'"
+        ) from error
     model = load(arguments.model)
     to_onnx(model, arguments.onnx, include_noise=not arguments.latent)
     kilobytes = arguments.onnx.stat().st_size / 1e3

@@ -34,8 +34,12 @@ def add_parser(commands: Commands) -> None:
         help="address to listen on (default: 127.0.0.1, this machine only; others can ask without a password "
         "where you give another)",
     )
-    parser.add_argument("--port", type=_port, default=8000, help="port to listen on; 0 takes a free one (default: 8000)")
-    parser.add_argument("--max-rows", metavar="N", type=positive_int, default=10_000, help="per request (default: 10000)")
+    parser.add_argument(
+        "--port", type=_port, default=8000, help="port to listen on; 0 takes a free one (default: 8000)"
+    )
+    parser.add_argument(
+        "--max-rows", metavar="N", type=positive_int, default=10_000, help="per request (default: 10000)"
+    )
     parser.add_argument("--max-bytes", metavar="SIZE", type=size, default=16 * 2**20, help="per request (default: 16M)")
     parser.add_argument(
         "--max-seconds",
@@ -55,7 +59,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     except ModuleNotFoundError as error:
         if error.name is not None and error.name.startswith("certgp"):
             raise
-        raise InvalidInputError(f"'certgp serve' needs {error.name}; install it: pip install 'certgp[serve]'") from error
+        raise InvalidInputError(
+            f"'certgp serve' needs {error.name}; install it: pip install 'certgp[serve]'"
+        ) from error
     from certgp.estimators import load
 
     listening = _listen(arguments.host, arguments.port)
@@ -66,7 +72,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         host, port = listening.getsockname()[:2]
         address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         fields = {"command": "serve", "model": str(arguments.model), "address": address}
-        console.result(fields, f"serving {arguments.model} at {address} (documentation: {address}/docs); stop with Ctrl-C")
+        console.result(
+            fields, f"serving {arguments.model} at {address} (documentation: {address}/docs); stop with Ctrl-C"
+        )
         for category in (ExtrapolationWarning, FarPredictionWarning):
             warnings.simplefilter("ignore", category)  # every answer counts such rows
         settings = uvicorn.Config(app, log_level="warning", timeout_keep_alive=30, server_header=False, lifespan="off")

@@ -25,6 +25,7 @@ from certgp.estimators.fitting import Fitting, fitted_attributes, prepare_fittin
 from certgp.estimators.held_out import explain_certificate
 from certgp.estimators.notebook import notebook_view
 from certgp.estimators.reporting import report
+from certgp.estimators.sklearn_callbacks import SklearnCallbacks, fit_and_tell
 from certgp.estimators.training_rows import curve_of_model, source_of
 from certgp.estimators.validation import (
     check_engine,
@@ -52,7 +53,7 @@ ESTIMATORS: dict[str, type[GPRegressor]] = {}
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
-class GPRegressor(RegressorMixin, BaseEstimator, ABC):
+class GPRegressor(SklearnCallbacks, RegressorMixin, BaseEstimator, ABC):
     """Gaussian-process regression in the units of the data given.
 
     A subclass declares its parameters, each with its type and default, and says what trains it (``trainer``); it
@@ -68,6 +69,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
     method_: str | None = None  # the method that won, where several were compared
     choice_: str | None = None  # why, in words
     outputs_: tuple[Self, ...] | None = None  # of several outputs, a fitted estimator for each
+    told: Callback | None = None  # of scikit-learn's callbacks, while a fit goes on
     _model: FittedModel | None = None
     _fitting: Fitting | None = None  # only while a fit goes on
     _together: FittedOutputs | None = None  # the models of ``outputs_``
@@ -91,7 +93,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         """
         before = dict(self.__dict__)
         try:
-            return self._fit(X, y, sample_weight)
+            return fit_and_tell(self, lambda: self._fit(X, y, sample_weight), X, y, sample_weight)
         except BaseException:  # a refused or interrupted fit leaves the estimator as it was, fitted or not
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -298,7 +300,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
 
     def trainer_parameters(self) -> dict[str, Any]:
         """The parameters that concern whatever trains this model."""
-        return dict(self.get_params(deep=False))
+        found = dict(self.get_params(deep=False))
+        return found if self.told is None else found | {"callbacks": [*(self.callbacks or ()), self.told]}
 
     def _engine(self) -> Any:
         return check_engine(self.get_params(deep=False).get("engine", "local"))
@@ -333,7 +336,6 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return self._of_outputs(lambda model: model.process.noise_gain)
 
     def _of_outputs(self, value: Callable[[FittedModel], object]) -> object:
-        """A value of the fitted model, or of several outputs one each."""
         found = tuple(value(model) for model in self.models)
         return found[0] if self.outputs_ is None else found
 
@@ -379,7 +381,6 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return tuple(part._fitted() for part in self.outputs_)
 
     def _predictor(self) -> FittedModel | FittedOutputs:
-        """What predicts: the fitted model, or those of all outputs together."""
         models = self.models
         if self.outputs_ is None:
             return models[0]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def notebook_view(self: GPRegressor) -> str:
-    """HTML of the parameters and, once fitted, of the model in words and its learned values; of several outputs each."""
+    """HTML of the parameters and, once fitted, of the model in words and its learned values; of outputs each."""
     diagram = str(estimator_html_repr(self))
     if self.outputs_ is not None:
         return diagram + "".join(_learned(part, f"Output {j}") for j, part in enumerate(self.outputs_))

@@ -80,9 +80,9 @@ def _refuse_rows(process: GaussianProcess) -> None:
     for member in process.members:
         if not isinstance(member, LowRankProcess):
             raise InvalidInputError(
-                f"this model predicts from the training rows themselves ({type(member).__name__}), which is no graph of "
-                "features and products; fit MercerGP, FourierGP, SparseGP or a deep model (--method mercer, fourier, "
-                "sparse, deep-mercer, deep-fourier) and export that"
+                f"this model predicts from the training rows themselves ({type(member).__name__}), which is no graph "
+                "of features and products; fit MercerGP, FourierGP, SparseGP or a deep model (--method mercer, "
+                "fourier, sparse, deep-mercer, deep-fourier) and export that"
             )
 
 
@@ -97,12 +97,11 @@ def _moments(model: FittedModel, X: Recorded, include_noise: bool) -> tuple[Any,
         mean, variance, noise = member.observations(standard) if include_noise else (*member.moments(standard), None)
         means.append(mean)
         variances.append(variance if noise is None else variance + noise.variance)
-    shares = torch.from_numpy(np.asarray(process.shares, dtype=np.float64))
-    centre = sum((float(w) * m for w, m in zip(shares, means, strict=True)), 0.0)
-    spread = [(m - centre).square() for m in means] if len(means) > 1 else [0.0]
-    parts = zip(shares, variances, spread, strict=True)
-    variance = sum((float(w) * (v + s) for w, v, s in parts), 0.0)
-    return units.y_mean + units.y_scale * centre, units.y_scale * variance.sqrt()
+    shares = [float(share) for share in process.shares]
+    centre: Any = sum(w * m for w, m in zip(shares, means, strict=True))
+    spread: list[Any] = [(m - centre).square() for m in means] if len(means) > 1 else [0.0]
+    total: Any = sum(w * (v + s) for w, v, s in zip(shares, variances, spread, strict=True))
+    return units.y_mean + units.y_scale * centre, units.y_scale * total.sqrt()
 
 
 def _join(graph: Graph, parts: Sequence[Any], several: bool) -> Any:

@@ -63,7 +63,7 @@ def _spread_number(operand: Any, values: Sequence[Tensor]) -> Any:
     """A number beside a matrix as a whole row or column of it: onnxruntime draws single numbers into the product before
     them, and rounds them to float32 there.
     """
-    shape = torch.broadcast_shapes(*(value.shape for value in values))
+    shape = max((value.shape for value in values), key=lambda each: (len(each), each.numel()))
     if isinstance(operand, Recorded) or len(shape) != 2 or (isinstance(operand, Tensor) and operand.numel() > 1):
         return operand
     wide = (shape[0], 1) if shape[0] > 1 else (1, shape[1])
@@ -87,10 +87,10 @@ def _squeezed(x: Recorded, axis: int) -> Recorded:
     return Recorded(x.graph, x.graph.node("Squeeze", x.name, x.graph.integers(axis)), x.value.squeeze(axis))
 
 
-for _name, (_kind, _function) in _ELEMENTWISE.items():
-    _declare_elementwise(_name, _kind, _function)
-for _name, (_kind, _function) in _PAIRS.items():
-    _declare_pair(_name, _kind, _function)
+for _name, _unary in _ELEMENTWISE.items():
+    _declare_elementwise(_name, *_unary)
+for _name, _binary in _PAIRS.items():
+    _declare_pair(_name, *_binary)
 
 
 @Operations.add("rsub")
@@ -104,7 +104,7 @@ def _over(a: Any, b: Any) -> Recorded:
 
 
 @Operations.add("rmatmul")
-def _times(a: Any, b: Any) -> Recorded:
+def _times(a: Any, b: Any) -> Any:
     return _matmul(b, a)
 
 
@@ -149,7 +149,7 @@ def _clamp_max(x: Recorded, max: Any) -> Any:
 
 
 @Operations.add("double")
-def _double(x: Recorded) -> Recorded:
+def _double(x: Recorded) -> Any:
     return _to(x, torch.float64)
 
 
@@ -169,7 +169,9 @@ def _same(x: Recorded) -> Recorded:
 def _reshape(x: Recorded, *shape: Any) -> Recorded:
     wanted = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else tuple(shape)
     if wanted != tuple(x.shape):
-        raise InvalidInputError(f"a reshape from {tuple(x.shape)} to {wanted} cannot be exported: rows may be of any number")
+        raise InvalidInputError(
+            f"a reshape from {tuple(x.shape)} to {wanted} cannot be exported: rows may be of any number"
+        )
     return x
 
 

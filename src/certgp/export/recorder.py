@@ -2,8 +2,8 @@
 
 The model's own prediction code runs once with a ``Recorded`` in place of its rows: torch hands every function that is
 called with one to ``__torch_function__``, which adds a node and returns the next ``Recorded``. So there is no second
-version of the mathematics to keep equal. Beside the name of its node each one carries its value at a single example row:
-shapes and types are read from that, and what the code makes from the number of rows has a first axis of one, which
+version of the mathematics to keep equal. Beside the name of its node each one carries its value at a single example
+row: shapes and types are read from that, and what the code makes from the number of rows has a first axis of one, which
 broadcasts over any number of them.
 """
 

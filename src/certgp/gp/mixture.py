@@ -53,7 +53,7 @@ def mixture_quantiles(means: Array, variances: Array, levels: Array, weights: Ar
 
 
 def mixture_crps(y: Array, means: Array, variances: Array, weights: Array | None = None) -> Array:
-    r"""Continuous ranked probability score E|Y - y| - E|Y - Y'| / 2 at y (n,), in the units of y: (n,); lower is better.
+    r"""Continuous ranked probability score E|Y - y| - E|Y - Y'| / 2 at y (n,), in its units: (n,); lower is better.
 
     sum_i w_i A(y - m_i, v_i) - 1/2 sum_ij w_i w_j A(m_i - m_j, v_i + v_j),  A(m, v) = E|N(m, v)|.  [Grimit et al. 2006]
     """

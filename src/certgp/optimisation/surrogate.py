@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 from botorch.models.model import Model
-from botorch.posteriors import GPyTorchPosterior, Posterior
+from botorch.posteriors.gpytorch import GPyTorchPosterior
+from botorch.posteriors.posterior import Posterior
 from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
 from sklearn.exceptions import NotFittedError
 from torch import Tensor
@@ -23,8 +24,8 @@ class Surrogate(Model):
 
     Means and covariances are those of ``predict(X, return_cov=True, include_noise=False)``, in the units of X and y.
     Low-rank and exact models carry gradients to X, so that ``optimize_acqf`` works as usual. Others (local models)
-    refuse gradients: optimise with ``options={"with_grad": False}`` or over candidates. The posterior of several members
-    (deep models) is the Gaussian of their joint mean and covariance.
+    refuse gradients: optimise with ``options={"with_grad": False}`` or over candidates. The posterior of several
+    members (deep models) is the Gaussian of their joint mean and covariance.
 
     Parameters
     ----------

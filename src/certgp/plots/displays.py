@@ -38,7 +38,9 @@ class _Display(ABC):
         self.predicted, self.target = predicted, target
 
     @classmethod
-    def from_estimator(cls, estimator: GPRegressor, X: Any, y: ArrayLike | None = None, *, ax: Axes | None = None) -> Self:
+    def from_estimator(
+        cls, estimator: GPRegressor, X: Any, y: ArrayLike | None = None, *, ax: Axes | None = None
+    ) -> Self:
         """Of a fitted estimator on rows X (n, D), y (n,), which it should not have learned from."""
         if estimator.outputs_ is not None:
             raise InvalidInputError("a display shows one output; give one of outputs_ and its target")
@@ -93,7 +95,13 @@ class CalibrationDisplay(_Display):
     def _draw(self, ax: Axes) -> None:
         found = CalibrationCurve.of(self.predicted)
         ax.fill_between(
-            found.levels, found.levels - found.room, found.levels + found.room, color=SKY, alpha=0.3, lw=0, label="chance"
+            found.levels,
+            found.levels - found.room,
+            found.levels + found.room,
+            color=SKY,
+            alpha=0.3,
+            lw=0,
+            label="chance",
         )
         ax.plot([0, 1], [0, 1], color=BLACK, lw=1, ls="--")
         ax.plot(found.levels, found.shares, color=BLUE, lw=1.6, label=self.predicted.name)
@@ -102,7 +110,7 @@ class CalibrationDisplay(_Display):
 
 
 class ResidualsDisplay(_Display):
-    """Residuals along the prediction: means of groups with two standard errors, and the middle 80 % of the residuals."""
+    """Residuals along the prediction: means of groups with two standard errors, and the middle 80 % of them all."""
 
     def _draw(self, ax: Axes) -> None:
         found = ResidualGroups.of(self.predicted)

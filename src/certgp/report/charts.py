@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from certgp.report.axes import ends
 from certgp.markup import Markup, tag
+from certgp.report.axes import ends
 from certgp.report.predicted import AverageInterval, CalibrationCurve, Predicted, ResidualGroups, coverage_error
 from certgp.report.svg import Chart
 

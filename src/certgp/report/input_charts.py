@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from certgp.markup import Markup, tag
 from certgp.report.axes import ends
 from certgp.report.charts import figure
 from certgp.report.facts import Effect
-from certgp.markup import Markup, tag
 from certgp.report.svg import Chart, shortened
 
 _MOST_BARS = 20

@@ -10,9 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from certgp.data.tables import replacing
+from certgp.markup import Markup, tag
 from certgp.report import sections
 from certgp.report.facts import Facts
-from certgp.markup import Markup, tag
 from certgp.report.ranks import rank_section
 
 _PARTS = {

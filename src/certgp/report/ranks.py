@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from certgp.guarantees.words import percent
+from certgp.markup import Markup, tag
 from certgp.report.axes import ends
 from certgp.report.charts import figure, table
 from certgp.report.facts import Facts, RankChoice
-from certgp.markup import Markup, tag
 from certgp.report.svg import Chart
 
 _LEAST = 1e-4  # a bound below that is drawn there

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from certgp.guarantees.words import percent
+from certgp.markup import Markup, tag
 from certgp.report import charts, input_charts
 from certgp.report.card import LEVELS
 from certgp.report.facts import Facts
-from certgp.markup import Markup, tag
 from certgp.report.predicted import Predicted
 
 _DISTANCE = {

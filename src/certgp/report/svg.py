@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from certgp.report.axes import Axis, tick_label
 from certgp.markup import Markup, tag
+from certgp.report.axes import Axis, tick_label
 
 WIDTH, HEIGHT = 400.0, 270.0
 _LETTER = 9.0  # width of a letter at most, on a phone

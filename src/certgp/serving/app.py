@@ -36,7 +36,10 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": Refusal, "description": "the body is no JSON"},
     408: {"model": Refusal, "description": "the body took too long to arrive"},
     413: {"model": Refusal, "description": "too many bytes"},
-    422: {"model": Refusal, "description": "a field is missing, malformed, not finite, of the wrong width or has too many rows"},
+    422: {
+        "model": Refusal,
+        "description": "a field is missing, malformed, not finite, of the wrong width or has too many rows",
+    },
     503: {"model": Refusal, "description": "too many requests wait, or the prediction took too long"},
 }
 
@@ -102,7 +105,12 @@ def _add_answers(app: FastAPI, served: ServedModel, queue: _Queue) -> None:
         found = await queue.answer(Question(X, request.coverage, request.quantiles, request.include_noise))
         return _json(found)
 
-    @app.get("/certificate", response_model=CertificateAnswer, responses={404: {"model": Refusal, "description": "there is none, and why"}}, tags=["model"])
+    @app.get(
+        "/certificate",
+        response_model=CertificateAnswer,
+        responses={404: {"model": Refusal, "description": "there is none, and why"}},
+        tags=["model"],
+    )
     def certificate() -> Response:
         """How far the model is from the exact GP with the same hyper-parameters, with proof; in words and numbers."""
         return _json(served.certificate())

@@ -46,11 +46,13 @@ def _form(served: ServedModel, card: Mapping[str, Any]) -> Markup:
     for j, each in enumerate(card["inputs"]):
         ends = f"{each['lower']:.4g} to {each['upper']:.4g}"
         at = 0.5 * (each["lower"] + each["upper"])
-        control = tag("input", type="number", step="any", required=True, id=f"x{j}", value=f"{at:.4g}", name=each["name"])
+        control = tag(
+            "input", type="number", step="any", required=True, id=f"x{j}", value=f"{at:.4g}", name=each["name"]
+        )
         label = tag("label", each["name"], for_=f"x{j}")
         fields.append(tag("div", label, control, tag("small", ends, class_="muted"), class_="field"))
     answers = {"mean": f"expected {served.target}", "interval": "95 % interval", "std": "standard deviation"}
-    shown = [tag("div", tag("dt", text), tag("dd", "–", id=key)) for key, text in answers.items()]
+    shown = [tag("div", tag("dt", text), tag("dd", "…", id=key)) for key, text in answers.items()]
     return tag(
         "form",
         tag("div", *fields, class_="answers"),
@@ -106,7 +108,9 @@ def _fields(schema: Mapping[str, Any], known: Mapping[str, Any]) -> Markup:
         [name, _type(each), each.get("description", ""), "" if "default" not in each else json.dumps(each["default"])]
         for name, each in found.get("properties", {}).items()
     ]
-    return table(["field", "type", "meaning", "default"], rows, "words")
+    header = ["field", "type", "meaning", "default"]
+    shown = len(header) if any(row[-1] for row in rows) else len(header) - 1
+    return table(header[:shown], [row[:shown] for row in rows], "words")
 
 
 def _type(schema: Mapping[str, Any]) -> str:
