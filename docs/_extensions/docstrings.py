@@ -1,4 +1,4 @@
-"""Docstrings as this project writes them, for Sphinx: formulas in plain characters, and parameters as ``name : text``."""
+"""Docstrings as this project writes them, for Sphinx: formulas in plain characters, parameters as ``name : text``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mathematics as MathML, written when the site is built: browsers draw it themselves, without script, font or network."""
+"""Mathematics as MathML, written when the site is built: browsers draw it without script, font or network."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ def _letter(match: re.Match[str]) -> str:
     letter = unescape(match[1])
     if len(letter) > 1:
         return match[0]
+    if letter in "\u2aaf\u2ab0":  # order of matrices, which the converter takes for letters
+        return f'<mo lspace="0.28em" rspace="0.28em">{match[1]}</mo>'
+    if not letter.isalpha():  # brackets and other signs
+        return f"<mo>{match[1]}</mo>"
     is_greek_capital = letter.isupper() and letter > "\u0370"
     return f'<mi class="{"upright" if is_greek_capital else "variable"}">{match[1]}</mi>'
 
@@ -34,17 +38,18 @@ def to_mathml(latex: str, display: str) -> str:
 
 
 def _with_space(text: str) -> str:
-    """Space around relations that browsers do not know as such, and after functions that no parenthesis follows."""
-    text = re.sub(r"<mo>(&#x02A(?:AF|B0);)</mo>", r'<mo lspace="0.28em" rspace="0.28em">\1</mo>', text)
+    """Space after functions that no parenthesis follows."""
     return re.sub(r"<mi>(log|ln|exp)</mi>(?!<mo[^>]*>(?:\(|&#x00028;))", r'<mi>\1</mi><mspace width="0.17em" />', text)
 
 
 def visit_inline(writer: HTML5Translator, node: nodes.Element) -> None:
+    """A formula in a line of text."""
     writer.body.append(f'<span class="math">{to_mathml(node.astext(), "inline")}</span>')
     raise nodes.SkipNode
 
 
 def visit_block(writer: HTML5Translator, node: nodes.Element) -> None:
+    """A formula on a line of its own."""
     writer.body.append(writer.starttag(node, "div", CLASS="math"))
     writer.body.append(to_mathml(node.astext(), "block") + "</div>\n")
     raise nodes.SkipNode

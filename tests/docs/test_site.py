@@ -1,4 +1,4 @@
-"""The built site in a real browser: nothing from the network, mathematics drawn, readable on a phone and in the dark."""
+"""The built site in a real browser: nothing from the network, mathematics drawn, readable on a phone."""
 
 from __future__ import annotations
 

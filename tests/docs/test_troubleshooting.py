@@ -14,12 +14,9 @@ PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 @functools.cache
 def texts_of_the_source() -> str:
     """Every string of the package, pieces between the values of an f-string apart."""
-    found = []
-    for file in (ROOT / "src").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.append(node.value)
-    return "\n".join(found)
+    trees = (ast.parse(file.read_text(encoding="utf-8")) for file in (ROOT / "src").rglob("*.py"))
+    constants = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return "\n".join(value for value in constants if isinstance(value, str))
 
 
 def quoted_messages(page: str) -> list[str]:

@@ -26,9 +26,7 @@ _FEWEST = 200  # rows; a tenth of them is held out
 
 def add_parser(commands: Commands) -> None:
     """Declare the command and its options."""
-    parser = add_command(
-        commands, "demo", "a map of rain: fit, held-out scores, certificate, report", _EXAMPLES, run
-    )
+    parser = add_command(commands, "demo", "a map of rain: fit, held-out scores, certificate, report", _EXAMPLES, run)
     parser.add_argument(
         "--out",
         metavar="DIR",
@@ -89,6 +87,8 @@ def _prepare(out: Path) -> None:
 
 def _draw(found: RainResult, out: Path, console: Console) -> Path | None:
     try:
+        import numpy as np
+
         from certgp.plots import plot_map, save_figure
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("matplotlib"):
@@ -99,7 +99,7 @@ def _draw(found: RainResult, out: Path, console: Console) -> Path | None:
 
     console.status("drawing the map")
     seen = predict_map(found.model)
-    places = found.train.take(slice(None))[0]
+    places = np.asarray(found.train.take(slice(None))[0], dtype=np.float64)
     figure = plot_map(seen.longitude, seen.latitude, seen.mean, seen.std, places, "rain of 2016, log10 of mm")
     save_figure(figure, out / "rain.png")
     return out / "rain.png"
@@ -110,8 +110,8 @@ def _story(found: RainResult, table: Path, files: list[str]) -> str:
     parts = [
         "DATA\n"
         + _wrapped(
-            f"The rain of 2016 at {n + found.test.n_rows:,} places on Earth: log10 of millimetres, to be predicted from "
-            f"longitude and latitude (NOAA, public domain). {table}"
+            f"The rain of 2016 at {n + found.test.n_rows:,} places on Earth: log10 of millimetres, to be predicted "
+            f"from longitude and latitude (NOAA, public domain). {table}"
         ),
         f"FIT\n{_wrapped(f'LocalGP learned from {n:,} places in {found.seconds:.0f} s.')}",
         f"IS IT ANY GOOD?\n{card_table(found.card)}\n\n{_wrapped(found.card.verdict())}",

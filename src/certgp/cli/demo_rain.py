@@ -50,7 +50,7 @@ class RainResult:
 
 
 def run_rain(file: Path, n_rows: int | None = None, callbacks: tuple[Callback, ...] = ()) -> RainResult:
-    """Fit nine tenths of the first ``n_rows`` places (all of them by default), as ``certgp fit`` would; judge, certify."""
+    """Fit nine tenths of the first ``n_rows`` places (or of all), as ``certgp fit`` would; judge, certify."""
     rows = read(file, target=TARGET)
     if n_rows is not None:
         rows = PickedRows(rows, np.arange(min(n_rows, rows.n_rows)))

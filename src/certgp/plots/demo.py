@@ -40,7 +40,10 @@ def plot_map(longitude: Array, latitude: Array, mean: Array, std: Array, places:
     """Mean and standard deviation (h, g) on a grid of the Earth, one above the other, with the places learned from."""
     figure = new_figure(height=5.6)
     panels = figure.subplots(2, 1, sharex=True, sharey=True)
-    images = [("prediction", mean, "YlGnBu"), (f"standard deviation, and the {len(places):,} places learned from", std, "Reds")]
+    images = [
+        ("prediction", mean, "YlGnBu"),
+        (f"standard deviation, and the {len(places):,} places learned from", std, "Reds"),
+    ]
     for panel, (title, values, colours) in zip(panels, images, strict=True):
         mesh = panel.pcolormesh(longitude, latitude, values, cmap=colours, shading="nearest", rasterized=True)
         panel.set_aspect("equal")
