@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from certgp.cli.output import table
@@ -29,8 +30,8 @@ def card_fields(card: Card | None) -> dict[str, object]:
     return {"test": alone | {"n_rows": card.n_rows}, "card": card.to_dict()}
 
 
-def card_text(card: Card | None) -> str:
-    """The card for people."""
+def card_text(card: Card | None, also: Sequence[str] = ()) -> str:
+    """The card for people; ``also`` are notes about the rows."""
     from certgp.report import LEVELS
 
     if card is None:
@@ -54,5 +55,6 @@ def card_text(card: Card | None) -> str:
         notes.append(f"{card.n_outside:,} of the held-out rows lie outside the range of the training inputs.")
     if card.baseline_rows is not None:
         notes.append(f"The simple models learned from {card.baseline_rows:,} rows only.")
+    notes += also
     notes.append("The model has not learned from these rows; --test-fraction 0 learns from all and scores none.")
     return "\n".join([table(header, lines), "", *notes])

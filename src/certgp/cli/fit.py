@@ -25,6 +25,9 @@ from certgp.cli.arguments import (
 from certgp.cli.card import card_fields, card_text, make_card
 from certgp.cli.models import KERNELS, NOISES, build_model, check_model_options, describe_default_ranks
 from certgp.cli.output import Console, aligned, skipped_fields
+from certgp.cli.several_outputs import split_outputs, tell_fit
+from certgp.cli.table_options import add_column_options, add_hold_out_options
+from certgp.cli.told_columns import columns_fields, columns_text, hold_out_notes
 from certgp.cli.training_data import TrainingData, TrainingRows
 from certgp.errors import InvalidInputError, NotCertifiableError
 from certgp.methods import CONTESTANTS, methods
@@ -40,6 +43,8 @@ _EXAMPLES = """\
   certgp fit train.npz --method deep-fourier --out y.model
   certgp fit train.csv --target price --max-seconds 60 --prefer proof --include-training-data --out price.model
   certgp fit train.csv --target price --method local --include-training-data --out price.model
+  certgp fit sales.csv --target price --sep ';' --decimal , --missing impute --log-target --out price.model
+  certgp fit sales.csv --target price --group customer --out price.model
   certgp fit 'parts/*.parquet' --target y --drop id --test-fraction 0.1 --out y.model --json
 """
 _CERTIFIED_AT_ONCE = 5_000  # rows of a local model
@@ -52,7 +57,7 @@ def add_parser(commands: Commands) -> None:
     """Declare the command and its options."""
     parser = add_command(commands, "fit", "learn a model from a table and save it", _EXAMPLES, run)
     parser.add_argument("data", nargs="+", metavar="DATA", help=DATA_HELP)
-    parser.add_argument("--target", metavar="COL", help="column to predict; .npz files have a default, y")
+    parser.add_argument("--target", metavar="COL", help="column to predict, or several with commas between them; .npz files have a default, y")
     parser.add_argument("--weights", metavar="COL", help=WEIGHTS_HELP)
     parser.add_argument("--out", metavar="MODEL", type=Path, required=True, help="file to save the model in")
     parser.add_argument(
@@ -131,6 +136,8 @@ def add_parser(commands: Commands) -> None:
         help="allow the training rows into the model file, which exact and local models cannot predict without",
     )
     parser.add_argument("--drop", metavar="COL", action="append", default=[], help=DROP_HELP)
+    add_column_options(parser)
+    add_hold_out_options(parser)
     parser.add_argument(
         "--test-fraction",
         metavar="F",
@@ -152,6 +159,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     refuse_overwriting(arguments.out, list(data.files.files))
     console.status("reading data")
     rows = data.read()
+    for note in rows.notes:
+        console.notice(f"note: {note}")
 
     console.status("fitting")
     model = build_model(
@@ -170,6 +179,11 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     started = time.perf_counter()
     rows.fit(model)
     seconds = time.perf_counter() - started
+    if model.outputs_ is not None:
+        outputs = split_outputs(model, rows, _certificate)
+        _save(model, arguments.out, console)
+        console.result(*tell_fit(outputs, arguments, seconds))
+        return
     certificate, obstacle = _certificate(model)
     _save(model, arguments.out, console)
     console.status("scoring")
@@ -179,7 +193,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     fields["certificate"] = None if certificate is None else certificate.to_dict()
     fields["not_certifiable"] = obstacle
     fields["skipped"] = skipped_fields(data.files)
-    fields |= card_fields(card)
+    fields |= card_fields(card) | columns_fields(rows.encoding)
     told = []
     if certificate is not None:
         coverage = None if card is None else card.model.coverage(0.95)
@@ -192,7 +206,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         ("saved", str(arguments.out)),
     ]
     facts = _facts(arguments, model, seconds, n_rows)
-    console.result(fields, "\n\n".join([aligned(facts), card_text(card), aligned([*told, *steps])]))
+    shown = [aligned(facts), *columns_text(rows.encoding), card_text(card, hold_out_notes(rows))]
+    console.result(fields, "\n\n".join([*shown, aligned([*told, *steps])]))
 
 
 def _announce(model: GPRegressor, rows: TrainingRows, console: Console) -> None:
@@ -239,7 +254,7 @@ def _check_model_path(path: Path) -> None:
     """Refuse a name under which the model would be taken for data, or would replace a file that is no model."""
     from certgp.data.reading import READABLE, ending
     from certgp.data.tables import check_writable
-    from certgp.models.file import is_model_file
+    from certgp.model_header import is_model_file
 
     if ending(path) in READABLE:
         raise InvalidInputError(
@@ -336,6 +351,12 @@ def _size(model: GPRegressor) -> str:
     return "all rows kept" if model.needs_training_data else f"rank {model.rank_}"
 
 
+def _inputs(model: GPRegressor) -> str:
+    if model.encoding_ is None:
+        return f"{model.n_features_in_} input column(s)"
+    return f"{len(model.encoding_.columns)} input column(s) as {model.n_features_in_} numbers"
+
+
 def _stages(model: GPRegressor) -> list[tuple[str, str]]:
     """How many rows each stage saw, where some saw fewer than others."""
     seen = [f"{stage.rows:,} ({stage.iterations} iterations)" for stage in model.history_.stages]
@@ -349,7 +370,7 @@ def _facts(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_
         ("model", f"{type(model).__name__}, {model.kernel_.name} kernel, {_size(model)}"),
         *([("chosen", model.choice_)] if model.choice_ is not None else []),
         *_left_out(arguments),
-        ("data", f"{n_rows:,} rows, {model.n_features_in_} input column(s)"),
+        ("data", f"{n_rows:,} rows, {_inputs(model)}"),
         ("noise", f"{model.noise_variance_**0.5:.5g} (standard deviation){_noise_gain(model)}"),
         ("log evidence", f"{model.log_marginal_likelihood_:.2f} ({per_row:.4f} per row)"),
         *_stages(model),

@@ -20,6 +20,7 @@ from certgp.cli.arguments import (
 )
 from certgp.cli.models import KERNELS, build_model, check_model_options
 from certgp.cli.output import Console, aligned, table
+from certgp.cli.table_options import add_column_options
 from certgp.cli.training_data import TrainingData
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def add_parser(commands: Commands) -> None:
         default=0.1,
         help="share of the rows to score each rank on (default: 0.1)",
     )
+    add_column_options(parser)
     add_reading_options(parser)
     parser.add_argument("--plot", metavar="FILE", type=Path, help=f"draw the curve ({', '.join(PLOT_ENDINGS)})")
 

@@ -50,6 +50,8 @@ def save(estimator: GPRegressor, path: Path, include_training_data: bool) -> Non
         return
     pairs = zip(estimator.outputs_, estimator.models, strict=True)
     described = [_describe(part, model) for part, model in pairs]
+    for _, own in described:
+        own["encoding"] = None  # all have that of the whole
     tensors, aliases = store_once([part for part, _ in described])
     values = _describe_parameters(estimator) | {
         "encoding": _describe_encoding(estimator),

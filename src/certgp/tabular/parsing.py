@@ -95,6 +95,16 @@ def is_numeric(kind: pa.DataType) -> bool:
     return any(holds(kind) for holds in (is_kind.is_integer, is_kind.is_floating, is_kind.is_decimal))
 
 
+def is_number_like(values: pa.Array) -> bool:
+    """Are these numbers, or true and false, or texts of numbers, but for gaps?"""
+    kind = values.type
+    if not is_text(kind):
+        return is_numeric(kind) or bool(pa.types.is_boolean(kind) or pa.types.is_null(kind))
+    present = values.filter(pa.array(~gaps_in(values)))
+    truths = pc.all(pc.is_in(pc.utf8_lower(present), pa.array(["true", "false"]))).as_py()
+    return bool(looks_like_numbers(present, ".").all()) or bool(truths)
+
+
 def numbers_of(values: pa.Array, decimal: str = ".") -> Array:
     """Numbers (n,), NaN for gaps and for what is none; booleans are 0 and 1, durations are seconds."""
     kind = values.type

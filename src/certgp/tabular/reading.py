@@ -276,6 +276,17 @@ class CheckedTable:
         """The same, ``rows`` at a time, the last time fewer."""
         yield from in_chunks(self.parts(), rows)
 
+    def target_chunks(self, rows: int) -> Iterator[tuple[Positions, Array]]:
+        """Targets (n, q) of the same rows in their own units, in the same chunks; NaN for what is no number."""
+        yield from in_chunks(self._targets(), rows)
+
+    def _targets(self) -> Iterator[tuple[Positions, Array]]:
+        names, decimal = self.encoding.targets, self.table.text.decimal
+        for part in self.table.parts(names):
+            here = self.usable[(self.usable >= part.start) & (self.usable < part.start + len(part))] - part.start
+            if len(here):
+                yield part.rows[here], np.stack([numbers_of(part.columns[name], decimal)[here] for name in names], 1)
+
     def notes(self) -> list[str]:
         """What was done that a user should know."""
         told = [

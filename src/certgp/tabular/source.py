@@ -86,7 +86,7 @@ class FileTable(RawTable):
         skipped, before, start = self.files.skipped, 0, 0
         self._ends, self.ragged = [], {}
         for path in self.files.files:
-            gap_words = GAP_WORDS if ending(path) in DELIMITERS else ("",)
+            gap_words = gap_words_of(path)
             lines: list[int] = []
             parsed = 0
             try:
@@ -116,6 +116,11 @@ class FileTable(RawTable):
         number = row - (self._ends[file - 1] if file else 0)
         where = place_of(path, number)
         return f"row {number + 1}{where}" if len(self.files.files) == 1 else f"row {number + 1} of {path}{where}"
+
+
+def gap_words_of(path: Path) -> tuple[str, ...]:
+    """Words for gaps in a file: those of texts are many, other formats know gaps themselves."""
+    return GAP_WORDS if ending(path) in DELIMITERS else ("",)
 
 
 def as_arrow(frame: Any) -> pa.Table:

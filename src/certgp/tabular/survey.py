@@ -207,14 +207,16 @@ def problem_of_input(found: ColumnSurvey, table: RawTable, refuses_gaps: bool, s
     start, what = called(found.name, table), found.what
     if what == "unreadable":
         return f"{start} holds {found.type}, which is neither number, text nor date; leave it out ({drop(found.name)})"
+    gaps = found.gaps > 0 and refuses_gaps and not skips
     if what == "mixed" and not skips:
-        return problem_of_words(found, table)
+        also = f"; it also has {found.gaps:,} gap(s) (--missing impute fills them in)" if gaps else ""
+        return problem_of_words(found, table) + also
     if what == "moment" and found.is_ambiguous:
         return (
             f"{start} holds dates that can be read in more than one way ({found.forms[0]} or {found.forms[1]}); write "
             f"them as 2024-12-31, or leave it out ({drop(found.name)})"
         )
-    if found.gaps and refuses_gaps and not skips and what != "empty":
+    if gaps and what != "empty":
         return problem_of_gaps(found, table, "fill them in (--missing impute, missing='impute'), or leave")
     return None
 
@@ -223,7 +225,7 @@ def problem_of_words(found: ColumnSurvey, table: RawTable) -> str:
     """Numbers with words among them."""
     assert found.first_word is not None
     row, word = found.first_word
-    place = table.place(row)
+    place = table.place(row).partition(" (")[0]
     begin = f"{called(found.name, table)} is not numeric ({place} holds {word[:40]!r})"
     if found.comma_numbers == found.words:
         return f"{begin}: numbers with decimal commas need --decimal , (decimal=',')"
