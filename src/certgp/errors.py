@@ -35,7 +35,7 @@ class DataFileError(CertgpError, ValueError):
     """A data file cannot be read or does not hold what was asked for."""
 
 
-class TableProblemsError(DataFileError, InvalidInputError):
+class TableProblemsError(CertgpError, ValueError):
     """Everything that is wrong with a table, column by column, in one message."""
 
     def __init__(self, problems: Sequence[str]) -> None:

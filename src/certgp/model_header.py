@@ -1,4 +1,4 @@
-"""What a model file says of itself, read without torch: commands refuse wrong files and tables before it is imported."""
+"""What a model file says of itself, read without torch, so that commands refuse wrong tables before importing it."""
 
 from __future__ import annotations
 

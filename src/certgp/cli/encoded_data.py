@@ -122,8 +122,8 @@ def rows_of_fit(model: GPRegressor, files: TableFiles, arguments: argparse.Names
     found = find_rows_of_fit(model, files, arguments)
     if found is None:
         raise DataFileError(
-            f"the files of --train are not the table of the fit ({number_of_rows(model):,} rows learned from): give the "
-            "file(s) that were given to 'certgp fit', with the same options"
+            f"the files of --train are not the table of the fit ({number_of_rows(model):,} rows learned from): give "
+            "the file(s) that were given to 'certgp fit', with the same options"
         )
     return found
 

@@ -57,7 +57,11 @@ def add_parser(commands: Commands) -> None:
     """Declare the command and its options."""
     parser = add_command(commands, "fit", "learn a model from a table and save it", _EXAMPLES, run)
     parser.add_argument("data", nargs="+", metavar="DATA", help=DATA_HELP)
-    parser.add_argument("--target", metavar="COL", help="column to predict, or several with commas between them; .npz files have a default, y")
+    parser.add_argument(
+        "--target",
+        metavar="COL",
+        help="column to predict, or several with commas between them; .npz files have a default, y",
+    )
     parser.add_argument("--weights", metavar="COL", help=WEIGHTS_HELP)
     parser.add_argument("--out", metavar="MODEL", type=Path, required=True, help="file to save the model in")
     parser.add_argument(

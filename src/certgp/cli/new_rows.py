@@ -31,6 +31,7 @@ class ModelFacts:
 
     encoding: Encoding | None
     names: tuple[str, ...]  # of the inputs, where they have any
+    outputs: int = 1
 
     @staticmethod
     def read(path: Path) -> ModelFacts:
@@ -38,13 +39,12 @@ class ModelFacts:
         from certgp.model_header import read_values
 
         values = read_values(path)
-        encoding = values.get("encoding")
+        encoding, outputs = values.get("encoding"), values.get("outputs") or [values]
         if encoding is not None:
             from certgp.tabular.encoding import Encoding
 
-            return ModelFacts(Encoding.from_description(encoding), ())
-        of_outputs = values["outputs"][0] if values.get("outputs") else values
-        return ModelFacts(None, tuple(of_outputs.get("feature_names") or ()))
+            return ModelFacts(Encoding.from_description(encoding), (), len(outputs))
+        return ModelFacts(None, tuple(outputs[0].get("feature_names") or ()), len(outputs))
 
     def open(self, paths: list[str], arguments: argparse.Namespace) -> TableFiles:
         """Some files whose columns fit the model, headers only."""
@@ -126,9 +126,7 @@ class EncodedTable(NewTable):
             yield part
 
 
-def open_new(
-    model: GPRegressor, files: TableFiles, checked: CheckedTable | None, console: Console
-) -> NewTable:
+def open_new(model: GPRegressor, files: TableFiles, checked: CheckedTable | None, console: Console) -> NewTable:
     """Files with rows to predict; what was done that a user should know is said."""
     if checked is None:
         return NumericTable(files, columns_for(model, files, console))

@@ -14,6 +14,7 @@ from certgp.cli.new_rows import ModelFacts, read_new
 from certgp.cli.output import Console, aligned
 from certgp.cli.table_options import add_text_options
 from certgp.cli.training_data import split_rows
+from certgp.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
@@ -59,6 +60,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     check_writable(arguments.out, endings=ENDINGS)
     facts = ModelFacts.read(arguments.model)
+    if facts.outputs > 1:
+        raise InvalidInputError(
+            f"{arguments.model} has {facts.outputs} outputs, and a report is about one; fit each with its own --target"
+        )
     files = facts.open(arguments.data, arguments)
     train = facts.open(arguments.train, arguments) if arguments.train else None
     refuse_overwriting(arguments.out, [arguments.model, *files.files])

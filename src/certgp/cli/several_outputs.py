@@ -58,7 +58,9 @@ def tell_fit(
 ) -> tuple[dict[str, object], str]:
     """The outcome of a fit for machines and for people."""
     first = outputs[0]
-    encoding = replace(first.rows.encoding, targets=tuple(each.name for each in outputs)) if first.rows.encoding else None
+    encoding = (
+        replace(first.rows.encoding, targets=tuple(each.name for each in outputs)) if first.rows.encoding else None
+    )
     found = {each.name: _tell(each, arguments.seed) for each in outputs}
     fields: dict[str, object] = {
         "command": "fit",

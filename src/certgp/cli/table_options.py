@@ -68,7 +68,9 @@ def add_hold_out_options(parser: argparse.ArgumentParser) -> None:
         help="hold out whole groups, such as customers, so that scores are about new ones; not used as an input",
     )
     parser.add_argument(
-        "--time-split", metavar="COL", help="hold out the latest rows by this column, so that scores are about the future"
+        "--time-split",
+        metavar="COL",
+        help="hold out the latest rows by this column, so that scores are about the future",
     )
 
 

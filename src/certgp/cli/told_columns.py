@@ -28,7 +28,9 @@ def columns_fields(encoding: Encoding | None) -> dict[str, object]:
         return {"encoded": None}
     return {
         "encoded": {
-            "columns": {column.name: {"done": column.words(), "numbers": list(column.outputs)} for column in encoding.columns},
+            "columns": {
+                column.name: {"done": column.words(), "numbers": list(column.outputs)} for column in encoding.columns
+            },
             "left_out": {each.name: each.reason for each in encoding.left_out},
             "log_target": encoding.log_target,
         }

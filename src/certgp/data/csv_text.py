@@ -162,7 +162,7 @@ def _check_text(path: Path, delimiter: str) -> None:
     if delimiter not in header and others:
         found = max(others, key=header.count)
         raise DataFileError(
-            f"the columns of {path} seem to be separated by {_WORDS[found]}, not {_WORDS.get(delimiter, delimiter)}; on "
-            f"the command line say so with --sep {shlex.quote(found)} (and --decimal , where numbers have decimal "
+            f"the columns of {path} seem to be separated by {_WORDS[found]}, not {_WORDS.get(delimiter, delimiter)}; "
+            f"on the command line say so with --sep {shlex.quote(found)} (and --decimal , where numbers have decimal "
             "commas), or save it with commas and decimal points (.csv has commas, .tsv tabs)"
         )

@@ -129,9 +129,7 @@ class TableFiles:
                 )
 
 
-def open_table(
-    paths: Sequence[str | Path], skipped: Skipped | None = None, sep: str | None = None
-) -> TableFiles:
+def open_table(paths: Sequence[str | Path], skipped: Skipped | None = None, sep: str | None = None) -> TableFiles:
     """One table from one or several files, folders or globs, headers only; ``sep`` separates the columns of texts where
     it is not that of the files' ending.
 

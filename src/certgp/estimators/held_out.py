@@ -15,6 +15,7 @@ from certgp.data.rows import read_target
 from certgp.errors import ExtrapolationWarning, NotCertifiableError
 from certgp.estimators.simple_models import MOST_ROWS, predict_simple_models
 from certgp.estimators.validation import OutsideRange, check_inputs
+from certgp.gp import Mixture
 from certgp.gp.log_mixture import LogMixture
 from certgp.guarantees import Certificate, Explanation, RankCurve, Yardstick, explain
 from certgp.models.outputs import OutputMixtures
@@ -53,7 +54,7 @@ def distribution_of_target(model: GPRegressor, rows: Rows) -> Any:
     if not models_log(model):
         return found
     if isinstance(found, OutputMixtures):
-        return OutputMixtures([LogMixture(each) for each in found.mixtures])
+        return OutputMixtures([LogMixture(each) for each in found.mixtures if isinstance(each, Mixture)])
     return LogMixture(found)
 
 

@@ -42,8 +42,9 @@ def summarise_fit(model: GPRegressor) -> tuple[str, ...]:
     noise = float(np.sqrt(model.noise_variance_ * model.noise_scale_))
     varies = ", more in some places than in others" if model.noise_model_ is not None else ""
     return (
-        f"A Gaussian process that learned {target} from {model.n_rows_:,} rows with {len(names) or model.n_features_in_} "
-        f"input(s){told}{_as_numbers(model)}. It gives each prediction with its own uncertainty.",
+        f"A Gaussian process that learned {target} from {model.n_rows_:,} rows with "
+        f"{len(names) or model.n_features_in_} input(s){told}{_as_numbers(model)}. It gives each "
+        "prediction with its own uncertainty.",
         f"It expects {shape}: rows with similar inputs have similar {target}. {kept}.",
         f"Observations scatter around its predictions with a standard deviation of {noise:.3g}{varies}.",
         *([f"Why this one: {model.choice_}"] if model.choice_ is not None else []),

@@ -26,8 +26,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """Numbers from a pandas or polars frame, an Arrow table or an array of any columns.
 
     Numbers stay as they are; true and false become 1 and 0; dates become a trend and circles of season, weekday and
-    time of day; categories of few levels a column of 0 and 1 each, those of many the mean target of each level, drawn to
-    the mean of all; identifiers, free text and constant columns are left out (``encoding_.lines()`` says what was done).
+    time of day; categories of few levels a column of 0 and 1 each, those of many the mean target of each level, drawn
+    to the mean of all; identifiers, free text and constant columns are left out. ``encoding_.lines()`` says what was
+    done.
 
     ``fit_transform(X, y)``, which a pipeline calls, gives training rows the mean targets of *other* training rows, so
     that a model does not trust them too much; ``transform`` gives those of all.
@@ -104,7 +105,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _checked(self, X: Any, reset: bool) -> Any:
         """X after scikit-learn's checks; a frame whose columns come in another order is put in that of the fit."""
         if not is_frame(X):
-            X = check_array(X, dtype=None, ensure_all_finite=False, input_name="X", estimator=self)
+            least = 2 if reset else 1  # of one row nobody can tell what varies
+            X = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=least, input_name="X")
             if X.dtype.kind == "c":
                 raise InvalidInputError("Complex data not supported: X holds complex numbers; give real ones")
             validate_data(self, X, reset=reset, skip_check_array=True)

@@ -228,13 +228,17 @@ def _with_targets(table: pa.Table, y: Any) -> tuple[pa.Table, tuple[str, ...]]:
             raise InvalidInputError(f"y names the column {missing[0]!r}, and the table has {table.column_names}")
         return table, names
     if y is None:
-        raise InvalidInputError("requires y to be passed, but the target y is None: name its column, or give its values")
+        raise InvalidInputError(
+            "requires y to be passed, but the target y is None: name its column, or give its values"
+        )
     values = columns_of(y)
     if len(values) != table.num_rows:
         raise InvalidInputError(f"X has {table.num_rows} rows but y has {len(values)} values; give one y per row")
     names = ("y",) if values.shape[1] == 1 else tuple(f"y{j}" for j in range(values.shape[1]))
     for name, column in zip(names, values.T, strict=True):
         if name in table.column_names:
-            raise InvalidInputError(f"X has a column {name!r}, the name of the target; rename it, or name y by its column")
+            raise InvalidInputError(
+                f"X has a column {name!r}, the name of the target; rename it, or name y by its column"
+            )
         table = table.append_column(name, pa.array(column))
     return table, names

@@ -81,7 +81,7 @@ def columns(facts: Facts) -> Markup | None:
     if facts.modelled != facts.target:
         told.append(
             f"The model has learned {facts.modelled}; scores and intervals are in the units of {facts.target}, "
-            f"predictions are means of {facts.target}, and noise, effects and what is proven are about {facts.modelled}."
+            f"predictions are means of {facts.target}; noise, effects and what is proven are about {facts.modelled}."
         )
     return tag(
         "section",

@@ -1,7 +1,7 @@
 """What is done to a column: how its values become numbers, in words and in a file.
 
-Every kind of column is fixed by the training rows and then the same for all rows. ``encode`` maps an Arrow array (n,) to
-numbers (n, k), k the number of its ``outputs``.
+Every kind of column is fixed by the training rows and then the same for all rows. ``encode`` maps an Arrow array (n,)
+to numbers (n, k), k the number of its ``outputs``.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ class LevelColumn(Column):
 
 @dataclass(frozen=True)
 class MeanColumn(Column):
-    """Many levels: the mean of the target over the training rows of a level, drawn to the mean of all where they are few.
+    """Many levels: the mean target of the training rows of a level, drawn to the mean of all where they are few.
 
     m_l = m + n_l t2 / (n_l t2 + w) (ybar_l - m), t2 the variance between levels and w that within (the best linear
     prediction of a random effect). A level that no training row has is m. Training rows themselves get the means of the
@@ -261,8 +261,8 @@ class MeanColumn(Column):
     def words(self) -> str:
         gaps = "; a gap is a level of its own" if self.gap is not None else ""
         return (
-            f"{len(self.levels):,} levels: the mean target of each, drawn to the mean of all where rows are few (training "
-            f"rows: means of other rows){gaps}"
+            f"{len(self.levels):,} levels: the mean target of each, drawn to the mean of all where rows are few "
+            f"(training rows: means of other rows){gaps}"
         )
 
 

@@ -35,7 +35,11 @@ class TableOptions:
     def __post_init__(self) -> None:
         check_choice("missing", self.missing, MISSING)
         check_flag("log_target", self.log_target)
-        if isinstance(self.max_levels, bool) or not isinstance(self.max_levels, (int, np.integer)) or self.max_levels < 2:
+        if (
+            isinstance(self.max_levels, bool)
+            or not isinstance(self.max_levels, (int, np.integer))
+            or self.max_levels < 2
+        ):
             raise InvalidInputError(f"max_levels must be a whole number of at least 2, found {self.max_levels!r}")
         for name in ("categories", "keep"):
             value = getattr(self, name)
@@ -85,7 +89,10 @@ class Encoding:
 
     def lines(self) -> list[tuple[str, str]]:
         """What was done to each column, for people: names and words."""
-        return [*((each.name, each.words()) for each in self.columns), *((e.name, f"left out: {e.reason}") for e in self.left_out)]
+        return [
+            *((each.name, each.words()) for each in self.columns),
+            *((e.name, f"left out: {e.reason}") for e in self.left_out),
+        ]
 
     def require(self, names: Sequence[str], title: str) -> None:
         """Refuse a table that lacks columns, and say which all at once."""
@@ -94,8 +101,8 @@ class Encoding:
             noun = "there is no column" if len(missing) == 1 else "there are no columns"
             raise TableProblemsError(
                 [
-                    f"{noun} {listed(missing)} in {title}; the columns are: {listed(tuple(names))}. The model needs all "
-                    "columns of its fit but those that were left out"
+                    f"{noun} {listed(missing)} in {title}; the columns are: {listed(tuple(names))}. The model needs "
+                    "all columns of its fit but those that were left out"
                 ]
             )
 

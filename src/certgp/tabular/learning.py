@@ -1,7 +1,7 @@
 """From the training rows of a table to what is done to each of its columns.
 
-Nothing here looks at a held-out row: medians, levels, mean targets and spans of dates come from the rows that are marked
-as training rows. The means that training rows themselves get leave out their own fold.
+Nothing here looks at a held-out row: medians, levels, mean targets and spans of dates come from the rows that are
+marked as training rows. The means that training rows themselves get leave out their own fold.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class Learned:
     encoding: Encoding
     others: Mapping[str, Array] = field(default_factory=dict)  # name -> (folds, levels + 2, targets)
 
-    def encode(self, columns: Mapping[str, pa.Array], folds: Integers, training: NDArray[np.bool_], decimal: str) -> Array:
+    def encode(
+        self, columns: Mapping[str, pa.Array], folds: Integers, training: NDArray[np.bool_], decimal: str
+    ) -> Array:
         """Rows as numbers (n, D), training rows with the means of other folds."""
         parts = []
         for column in self.encoding.columns:
@@ -88,18 +90,20 @@ def learn_encoding(
     columns: list[Column] = []
     left_out: list[LeftOut] = []
     others: dict[str, Array] = {}
-    for name, learner in learners.items():
-        found = learner if isinstance(learner, LeftOut) else learner.column()
+    for name, each in learners.items():
+        found = each if isinstance(each, LeftOut) else each.column()
         if isinstance(found, LeftOut):
             left_out.append(found)
             continue
         columns.append(found)
-        if isinstance(learner, _Levels) and isinstance(found, MeanColumn):
-            others[name] = learner.means_of_others(found)
+        if isinstance(each, _Levels) and isinstance(found, MeanColumn):
+            others[name] = each.means_of_others(found)
     if not columns:
-        told = "; ".join(f"{each.name!r}: {each.reason}" for each in left_out)
+        told = "; ".join(f"{column.name!r}: {column.reason}" for column in left_out)
         raise TableProblemsError([f"no input column of {table.title} is left to learn from ({told})"])
-    encoding = Encoding(tuple(columns), tuple(left_out), (), options.log_target, options.imputes, table.text, asdict(options))
+    encoding = Encoding(
+        tuple(columns), tuple(left_out), (), options.log_target, options.imputes, table.text, asdict(options)
+    )
     return Learned(encoding, others)
 
 
@@ -109,7 +113,7 @@ def _learner(survey: ColumnSurvey, training: Training, options: TableOptions) ->
         return LeftOut(name, "it is empty")
     if survey.is_identifier and name not in options.keep:
         if what == "number":
-            return LeftOut(name, f"an identifier: no two of {survey.n:,} rows share a number (keep it with --keep)")
+            return LeftOut(name, f"an identifier: no two of {survey.n:,} rows share a number")
         most = "more than " if len(survey.levels) > MOST_LEVELS else ""
         return LeftOut(
             name, f"identifiers or free text: {most}{len(survey.levels):,} different texts in {survey.present:,} rows"
@@ -217,8 +221,8 @@ class _Levels:
             return LevelColumn(name, levels, shares, has_gaps, imputes)
         if self._training.targets is None:
             raise InvalidInputError(
-                f"column {name!r} has {len(seen)} levels, more than max_levels={self._options.max_levels}, and becomes the "
-                "mean target of each; give y, raise max_levels or leave it out"
+                f"column {name!r} has {len(seen)} levels, more than max_levels={self._options.max_levels}, and becomes "
+                "the mean target of each; give y, raise max_levels or leave it out"
             )
         means, overall = shrunken_means(counts, self._sums.sum(0), self._squares.sum(0))
         means, overall = means + self._centre, overall + self._centre

@@ -67,7 +67,7 @@ def gaps_in(values: pa.Array) -> Mask:
     missing = np.asarray(pc.is_null(values).to_numpy(zero_copy_only=False), dtype=bool)
     if pa.types.is_floating(values.type):
         finite = pc.fill_null(pc.is_finite(values), False)
-        return missing | ~np.asarray(finite.to_numpy(zero_copy_only=False), dtype=bool)
+        return np.asarray(missing | ~np.asarray(finite.to_numpy(zero_copy_only=False), dtype=bool))
     if is_text(values.type):
         return missing | matches(values, _INFINITE)
     return missing
@@ -140,7 +140,9 @@ def levels_of(values: pa.Array) -> pa.Array:
     if pa.types.is_floating(kind):
         found = numbers_of(values)
         whole = np.isnan(found) | (found == np.round(found))
-        texts = [None if np.isnan(x) else f"{x:.0f}" if w else repr(float(x)) for x, w in zip(found, whole, strict=True)]
+        texts = [
+            None if np.isnan(x) else f"{x:.0f}" if w else repr(float(x)) for x, w in zip(found, whole, strict=True)
+        ]
         return pa.array(texts, pa.string())
     return pc.cast(values, pa.string())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -68,15 +68,16 @@ class SurveyedTable:
         surveys, n, kept = _survey(table, names, roles, options)
         if n == 0:
             raise TableProblemsError([f"{table.title} has no rows; at least one is needed"])
-        problems = [problem_of_input(surveys[name], table, not options.imputes, skips) for name in roles.inputs]
+        asked = [name for name in roles.inputs if name in options.keep or not surveys[name].is_identifier]
+        problems = [problem_of_input(surveys[name], table, not options.imputes, skips) for name in asked]
         problems += _problems_of_others(surveys, table, roles, options, skips)
         told = [problem for problem in dict.fromkeys(problems) if problem is not None]
         if told:
             raise TableProblemsError(told)
         others = {name: _values_of(surveys[name], kept[name], name == roles.group) for name in roles.others}
-        usable = _usable_rows(n, {name: surveys[name] for name in names}, roles, others, options) if skips else np.arange(n)
+        usable = _usable_rows(n, [surveys[name] for name in asked], roles, others, options) if skips else np.arange(n)
         if isinstance(table, FileTable):
-            table.count_left_out(n - len(usable))
+            table.count_left_out(np.setdiff1d(np.arange(n), usable, assume_unique=True))
         if not len(usable):
             raise TableProblemsError([f"{table.title} has no row without a gap; at least one is needed"])
         inputs = {name: _as_numbers_where_mostly(surveys[name]) for name in roles.inputs}
@@ -170,9 +171,8 @@ def _problems_of_others(
     found = [problem_of_target(surveys[name], table, skips, options.log_target) for name in roles.targets]
     if roles.weights is not None:
         found.append(problem_of_target(surveys[roles.weights], table, skips, False))
-    for name in (roles.group, roles.time):
-        if name is not None and surveys[name].gaps and not skips:
-            found.append(problem_of_gaps(surveys[name], table, "fill them or leave"))
+    splitting = [surveys[name] for name in (roles.group, roles.time) if name is not None and not skips]
+    found += [problem_of_gaps(each, table, "fill them or leave") for each in splitting if each.gaps]
     if roles.time is not None and surveys[roles.time].what not in ("number", "moment"):
         found.append(f"{called(roles.time, table)} of --time-split holds neither dates nor numbers; name another")
     return found
@@ -189,7 +189,7 @@ def _values_of(survey: ColumnSurvey, parts: list[pa.Array], is_group: bool) -> A
 
 
 def _usable_rows(
-    n: int, surveys: Mapping[str, ColumnSurvey], roles: Roles, others: Mapping[str, Array], options: TableOptions
+    n: int, surveys: Sequence[ColumnSurvey], roles: Roles, others: Mapping[str, Array], options: TableOptions
 ) -> Positions:
     """Rows without the ones that lack a number where one is needed."""
     usable = np.ones(n, dtype=bool)
@@ -198,8 +198,7 @@ def _usable_rows(
     if options.log_target:
         for name in roles.targets:
             usable &= others[name] > 0.0
-    for name in roles.inputs:
-        survey = surveys[name]
+    for survey in surveys:
         if survey.what == "mixed":
             for rows in survey.word_rows:
                 usable[rows] = False
@@ -248,21 +247,32 @@ class CheckedTable:
         for part in table.parts(encoding.inputs):
             whole = np.ones(len(part), dtype=bool)
             for column in encoding.columns:
-                whole &= _look(found[column.name], column.encode(part.columns[column.name], table.text.decimal), part, column.name)
+                whole &= _look(
+                    found[column.name], column.encode(part.columns[column.name], table.text.decimal), part, column.name
+                )
                 found[column.name].unknown += column.count_unknown(part.columns[column.name])
             usable.append(whole)
         if not usable:
             raise TableProblemsError([f"{table.title} has no rows; at least one is needed"])
-        problems = [] if skips else [told for name, each in found.items() if (told := _told(name, each, table, encoding))]
+        problems = (
+            [] if skips else [told for name, each in found.items() if (told := _told(name, each, table, encoding))]
+        )
         if problems:
             raise TableProblemsError(problems)
-        rows = np.flatnonzero(np.concatenate(usable))
+        whole = np.concatenate(usable)
+        rows = np.flatnonzero(whole)
         if isinstance(table, FileTable):
-            table.count_left_out(sum(map(len, usable)) - len(rows))
+            table.count_left_out(np.flatnonzero(~whole))
         filled = {name: each.gaps for name, each in found.items() if each.gaps and encoding.imputes}
-        flagged = {c.name for c in encoding.columns if f"{c.name} missing" in c.outputs or (isinstance(c, MeanColumn) and c.gap)}
+        flagged = {
+            c.name
+            for c in encoding.columns
+            if f"{c.name} missing" in c.outputs or (isinstance(c, MeanColumn) and c.gap)
+        }
         unknown = {name: each.unknown for name, each in found.items() if each.unknown}
-        return CheckedTable(table, encoding, rows, unknown, filled, tuple(name for name in filled if name not in flagged))
+        return CheckedTable(
+            table, encoding, rows, unknown, filled, tuple(name for name in filled if name not in flagged)
+        )
 
     def parts(self) -> Iterator[tuple[Positions, Array]]:
         """Numbers of rows in the table, and the rows as numbers (n, D), some at a time."""
@@ -319,7 +329,7 @@ def in_chunks(parts: Iterator[tuple[Positions, Array]], rows: int) -> Iterator[t
 def _look(found: _Found, X: Array, part: RawPart, name: str) -> NDArray[np.bool_]:
     """Count gaps, and what is neither gap nor readable; which rows can be used (n,)."""
     values = part.columns[name]
-    gaps, good = gaps_in(values), np.isfinite(X).all(1)
+    gaps, good = gaps_in(values), np.asarray(np.isfinite(X).all(1))
     words = ~good & ~gaps
     if gaps.any():
         found.gaps += int(gaps.sum())

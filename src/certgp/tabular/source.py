@@ -81,10 +81,11 @@ class FileTable(RawTable):
         self.title = str(files.files[0]) if len(files.files) == 1 else f"{len(files.files)} files"
         self.ragged: dict[Path, int] = {}  # lines with too few or too many fields that the last pass left out
         self._ends: list[int] = []  # of each file, the number of the row behind its last
+        self._parsed: list[int] = []  # the same among the rows that could be read
 
     def parts(self, names: Sequence[str]) -> Iterator[RawPart]:
         skipped, before, start = self.files.skipped, 0, 0
-        self._ends, self.ragged = [], {}
+        self._ends, self._parsed, self.ragged = [], [], {}
         for path in self.files.files:
             gap_words = gap_words_of(path)
             lines: list[int] = []
@@ -101,14 +102,16 @@ class FileTable(RawTable):
                 skipped.add_file(path, str(error) if not parsed else f"from row {parsed + 1} on, {error}")
             before, start = before + parsed + len(lines), start + parsed
             self._ends.append(before)
+            self._parsed.append(start)
             self.ragged[path] = len(lines)
 
-    def count_left_out(self, rows: int) -> None:
-        """Note what is left out of the table: lines of other lengths, and so many rows that lack a number."""
-        if self.files.skipped is not None:
-            for path, count in self.ragged.items():
-                self.files.skipped.add_rows(path, count)
-            self.files.skipped.add_rows(self.title, rows)
+    def count_left_out(self, rows: NDArray[np.int64]) -> None:
+        """Note what is left out of the table: lines of other lengths, and these of the rows that could be read."""
+        if self.files.skipped is None:
+            return
+        counts = np.bincount(np.searchsorted(self._parsed, rows, side="right"), minlength=len(self.files.files))
+        for path, count in zip(self.files.files, counts, strict=True):
+            self.files.skipped.add_rows(path, int(count) + self.ragged.get(path, 0))
 
     def place(self, row: int) -> str:
         file = int(np.searchsorted(self._ends, row, side="right")) if self._ends else 0
@@ -133,7 +136,9 @@ def as_arrow(frame: Any) -> pa.Table:
         names = [str(name) for name in frame.columns]
         return pa.table([_column(frame.iloc[:, j]) for j in range(frame.shape[1])], names=names)
     array = np.asarray(frame)
-    return pa.table([_column(array[:, j]) for j in range(array.shape[1])], names=[f"x{j}" for j in range(array.shape[1])])
+    return pa.table(
+        [_column(array[:, j]) for j in range(array.shape[1])], names=[f"x{j}" for j in range(array.shape[1])]
+    )
 
 
 def _column(values: Any) -> pa.Array:

@@ -27,7 +27,9 @@ def hold_out_latest(times: NDArray[np.float64], share: float, name: str) -> Mask
     """The latest rows, about this share of them (n,); rows of one time stay together."""
     moments, counts = np.unique(times, return_counts=True)
     if len(moments) < 2:
-        raise InvalidInputError(f"column {name!r} of --time-split has one value only, so there is no later row; drop it")
+        raise InvalidInputError(
+            f"column {name!r} of --time-split has one value only, so there is no later row; drop it"
+        )
     later = len(times) - np.cumsum(counts)  # rows behind each moment
     cut = int(np.argmin(np.abs(later[:-1] - share * len(times))))
-    return times > moments[cut]
+    return np.asarray(times > moments[cut])

@@ -256,7 +256,9 @@ def problem_of_target(found: ColumnSurvey, table: RawTable, skips: bool, log: bo
         word = "dates or times" if what == "moment" else f"words (such as {next(iter(sorted(found.levels)), '?')!r})"
         return f"{start} must hold numbers and holds {word}; encode it as numbers"
     if log and found.least <= 0.0:
-        return f"{start} holds {found.least:g}, and --log-target (log_target=True) needs numbers above zero; leave it out"
+        return (
+            f"{start} holds {found.least:g}, and --log-target (log_target=True) needs numbers above zero; leave it out"
+        )
     if found.gaps and not skips:
         return problem_of_gaps(found, table, "fill them or leave")
     return None
