@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,20 +33,23 @@ def find_effects(model: GPRegressor, rows: Rows, seed: int = 0) -> tuple[Effect,
     X, y = np.asarray(inputs, dtype=np.float64), np.asarray(target, dtype=np.float64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExtrapolationWarning)
-        groups = _groups(model, rows)
+        labels = rows.names or tuple(f"input {j}" for j in range(rows.n_columns))
+        groups = _groups(model, labels)
         found = _relevance(model, X, y, rows, rng, groups)
         order = sorted(range(len(found)), key=lambda i: -found[i].relevance)
-        single = {i: each[0] for i, (_, each) in enumerate(groups) if len(each) == 1}
+        single = {i: each[0] for i, (name, each) in enumerate(groups) if name == labels[each[0]]}
         drawn = [i for i in order[:_DRAWN] if i in single and np.ptp(X[:, single[i]]) > 0.0]
         some = X[rng.permutation(len(X))[:_EFFECT_ROWS]]
         effects = {i: _effect(model, found[i], X[:, single[i]], some, single[i], rows) for i in drawn}
     return tuple(effects.get(i, found[i]) for i in order)
 
 
-def _groups(model: GPRegressor, rows: Rows) -> list[tuple[str, list[int]]]:
-    """Inputs that mean something together, by name: all numbers that one column of a table became."""
+def _groups(model: GPRegressor, labels: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """Inputs that mean something together, by name: all numbers that one column of a table became. The effect of those
+    is drawn that have a number of their own name: a column of numbers, with or without one that says where gaps were.
+    """
     if model.encoding_ is None:
-        return [(label, [j]) for j, label in enumerate(rows.names or [f"input {j}" for j in range(rows.n_columns)])]
+        return [(label, [j]) for j, label in enumerate(labels)]
     found, start = [], 0
     for column in model.encoding_.columns:
         width = len(column.outputs)

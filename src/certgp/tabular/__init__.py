@@ -5,13 +5,9 @@ command line does the same with files.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from certgp.tabular.encoding import Encoding, TableOptions
-
-if TYPE_CHECKING:
-    from certgp.estimators.table_encoder import TableEncoder as TableEncoder
-    from certgp.estimators.table_gp import TableGP as TableGP
 
 __all__ = ["Encoding", "TableEncoder", "TableGP", "TableOptions"]
 _ESTIMATORS = {"TableEncoder": "table_encoder", "TableGP": "table_gp"}
