@@ -102,6 +102,8 @@ def find_rows_of_fit(
     files.require(encoding.targets)
     weights, group, time = (None, None, None) if fitted is None else (fitted.weights, fitted.group, fitted.time)
     roles = Roles(encoding.inputs, encoding.targets, weights, group, time)
+    if not set(roles.others) <= set(files.names):
+        return None
     table = FileTable(files, given_format(arguments, encoding.text))
     surveyed = SurveyedTable.of(table, roles, TableOptions(**encoding.options), files.skipped is not None)
     if fitted is not None and surveyed.n_rows == fitted.n_rows:

@@ -21,6 +21,7 @@ from certgp.tabular.survey import (
     ColumnSurvey,
     called,
     drop,
+    option,
     problem_of_gaps,
     problem_of_input,
     problem_of_target,
@@ -92,7 +93,7 @@ class SurveyedTable:
         """What a user may want to know of columns that are used as they are."""
         counting = [name for name, survey in self.surveys.items() if survey.is_consecutive and not survey.is_identifier]
         return [
-            f"column {name!r} counts the rows; if it says nothing about them leave it out ({drop(name)})"
+            f"column {name!r} counts the rows; if it says nothing about them leave it out ({drop(name, self.table)})"
             for name in counting
         ]
 
@@ -350,5 +351,7 @@ def _told(name: str, found: _Found, table: RawTable, encoding: Encoding) -> str 
         return f"{called(name, table)}: {table.place(row)} holds {word[:40]!r}{rest}, which is no {what}; correct it"
     if found.first_gap is not None and not encoding.imputes:
         gaps = ColumnSurvey(name, table.text.decimal, gaps=found.gaps, first_gap=found.first_gap)
-        return problem_of_gaps(gaps, table, "fill them (a fit with --missing impute would do so), or leave")
+        return problem_of_gaps(
+            gaps, table, f"fill them (a fit with {option(table, 'missing', 'impute')} would do so), or leave"
+        )
     return None

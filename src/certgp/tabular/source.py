@@ -39,6 +39,7 @@ class RawTable(ABC):
 
     names: tuple[str, ...]
     title: str  # what messages call it
+    of_files: bool  # is advice for the command line, or for Python?
     text: TextFormat = TextFormat()
 
     @abstractmethod
@@ -56,6 +57,8 @@ class RawTable(ABC):
 
 class FrameTable(RawTable):
     """A pandas or polars frame, an Arrow table or an array in memory."""
+
+    of_files = False
 
     def __init__(self, frame: Any) -> None:
         self._table = as_arrow(frame)
@@ -75,6 +78,8 @@ class FrameTable(RawTable):
 
 class FileTable(RawTable):
     """Files that form one table."""
+
+    of_files = True
 
     def __init__(self, files: TableFiles, text: TextFormat) -> None:
         self.files, self.text, self.names = files, text, files.names

@@ -197,27 +197,34 @@ def called(name: str, table: RawTable) -> str:
     return f"column {name!r} of {table.title}"
 
 
-def drop(name: str) -> str:
-    """How to leave a column out on the command line."""
-    return f"--drop {shlex.quote(name)}"
+def option(table: RawTable, name: str, value: str) -> str:
+    """How to say something about a column, on the command line or in Python."""
+    return f"--{name.replace('_', '-')} {shlex.quote(value)}" if table.of_files else f"{name}={value!r}"
+
+
+def drop(name: str, table: RawTable) -> str:
+    """How to leave a column out."""
+    return option(table, "drop", name) if table.of_files else f"drop=[{name!r}]"
 
 
 def problem_of_input(found: ColumnSurvey, table: RawTable, refuses_gaps: bool, skips: bool) -> str | None:
     """What is wrong with an input column, and what to do; None where nothing is."""
     start, what = called(found.name, table), found.what
     if what == "unreadable":
-        return f"{start} holds {found.type}, which is neither number, text nor date; leave it out ({drop(found.name)})"
+        remedy = drop(found.name, table)
+        return f"{start} holds {found.type}, which is neither number, text nor date; leave it out ({remedy})"
     gaps = found.gaps > 0 and refuses_gaps and not skips
     if what == "mixed" and not skips:
-        also = f"; it also has {found.gaps:,} gap(s) (--missing impute fills them in)" if gaps else ""
+        fills = option(table, "missing", "impute")
+        also = f"; it also has {found.gaps:,} gap(s) ({fills} fills them in)" if gaps else ""
         return problem_of_words(found, table) + also
     if what == "moment" and found.is_ambiguous:
         return (
             f"{start} holds dates that can be read in more than one way ({found.forms[0]} or {found.forms[1]}); write "
-            f"them as 2024-12-31, or leave it out ({drop(found.name)})"
+            f"them as 2024-12-31, or leave it out ({drop(found.name, table)})"
         )
     if gaps and what != "empty":
-        return problem_of_gaps(found, table, "fill them in (--missing impute, missing='impute'), or leave")
+        return problem_of_gaps(found, table, f"fill them in ({option(table, 'missing', 'impute')}), or leave")
     return None
 
 
@@ -228,20 +235,23 @@ def problem_of_words(found: ColumnSurvey, table: RawTable) -> str:
     place = table.place(row).partition(" (")[0]
     begin = f"{called(found.name, table)} is not numeric ({place} holds {word[:40]!r})"
     if found.comma_numbers == found.words:
-        return f"{begin}: numbers with decimal commas need --decimal , (decimal=',')"
+        remedy = "need --decimal ," if table.of_files else "are texts here; read the table with decimal=','"
+        return f"{begin}: numbers with decimal commas {remedy}"
     rest = "" if found.words == 1 else f", and {found.words - 1:,} more"
+    category = option(table, "categories", found.name) if table.of_files else f"categories=[{found.name!r}]"
     return (
-        f"{begin}{rest}; encode it as numbers with empty cells for gaps, take it as a category (--categories "
-        f"{shlex.quote(found.name)}), or leave it out of the fit ({drop(found.name)})"
+        f"{begin}{rest}; encode it as numbers with empty cells for gaps, take it as a category ({category}), or leave "
+        f"it out of the fit ({drop(found.name, table)})"
     )
 
 
 def problem_of_gaps(found: ColumnSurvey, table: RawTable, remedy: str) -> str:
     """Missing values."""
     assert found.first_gap is not None
+    how = " (--on-bad-rows skip)" if table.of_files else ""
     return (
         f"{called(found.name, table)} has {found.gaps:,} missing or infinite value(s), first in "
-        f"{table.place(found.first_gap)}; {remedy} those rows out (on_bad_rows='skip', --on-bad-rows skip)"
+        f"{table.place(found.first_gap)}; {remedy} those rows out{how}"
     )
 
 
@@ -256,9 +266,8 @@ def problem_of_target(found: ColumnSurvey, table: RawTable, skips: bool, log: bo
         word = "dates or times" if what == "moment" else f"words (such as {next(iter(sorted(found.levels)), '?')!r})"
         return f"{start} must hold numbers and holds {word}; encode it as numbers"
     if log and found.least <= 0.0:
-        return (
-            f"{start} holds {found.least:g}, and --log-target (log_target=True) needs numbers above zero; leave it out"
-        )
+        asked = "--log-target" if table.of_files else "log_target=True"
+        return f"{start} holds {found.least:g}, and {asked} needs numbers above zero; leave it out"
     if found.gaps and not skips:
         return problem_of_gaps(found, table, "fill them or leave")
     return None
