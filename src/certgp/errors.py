@@ -35,6 +35,16 @@ class DataFileError(CertgpError, ValueError):
     """A data file cannot be read or does not hold what was asked for."""
 
 
+class TableProblemsError(CertgpError, ValueError):
+    """Everything that is wrong with a table, column by column, in one message."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        lines = [f"  {i}. {problem}" for i, problem in enumerate(self.problems, 1)]
+        several = "\n".join([f"the table has {len(lines)} problems", *lines])
+        super().__init__(self.problems[0] if len(lines) == 1 else several)
+
+
 class ClusterError(CertgpError, RuntimeError):
     """A cluster cannot be reached or was lost; the text says what to do about it."""
 

@@ -29,7 +29,8 @@ def parts(tmp_path):
 def test_bad_rows_are_refused_and_nothing_is_left(certgp, parts):
     before = sorted(path.name for path in parts.iterdir())
     message = certgp("fit", "part*.parquet", *FIT).error()
-    assert "column 'b' of part1.parquet has 1 missing or infinite value(s), first in row 13 (row group 1" in message
+    assert "column 'b' of 3 files has 1 missing or infinite value(s)" in message
+    assert "first in row 13 of part1.parquet (row group 1" in message
     assert sorted(path.name for path in parts.iterdir()) == before
 
 

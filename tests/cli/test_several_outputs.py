@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow.csv as pa_csv
 import pytest
@@ -33,6 +35,31 @@ def test_predict_writes_a_group_of_columns_for_each_output(certgp, two, tmp_path
         np.testing.assert_allclose(table[f"std_{j}"], std[:, j], rtol=1e-6)
 
 
-def test_certify_and_target_say_what_to_do(certgp, two, train) -> None:
-    assert "two.model has 2 outputs" in certgp("certify", "two.model").error()
-    assert "--target takes one column" in certgp("fit", train, "--target", "b,price", "--out", "x.model").error()
+def test_each_output_is_certified(certgp, two, tmp_path) -> None:
+    new = write(tmp_path / "new.csv", VALUES[:9])
+    outcome = certgp("certify", "two.model", new, "--out", "bounds.csv", "--json")
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)["outputs"]
+    assert list(found) == ["0", "1"]
+    expected = two.certify(ArrayRows(VALUES[:9, :2], names=("a", "b")))
+    bounds = pa_csv.read_csv(tmp_path / "bounds.csv")
+    for j, certificate in enumerate(expected):
+        assert "output " + str(j) in " ".join(found[str(j)]["meaning"])
+        np.testing.assert_allclose(bounds[f"mean_error_{j}"], certificate.mean_error, rtol=1e-6)
+    assert "two.model has 2 outputs" in certgp("report", "two.model", new, "--out", "r.html").error()
+
+
+def test_several_targets_are_learned_by_name(certgp, train, tmp_path) -> None:
+    quick = ["--method", "sparse", "--rank", "8", "--test-fraction", "0.2", "--max-iter", "5", "--noise", "constant"]
+    outcome = certgp("fit", train, "--target", "b,price", *quick, "--out", "x.model", "--json")
+    assert outcome.code == 0, outcome.err
+    outputs = json.loads(outcome.out)["outputs"]
+    assert list(outputs) == ["b", "price"]
+    assert all(own["card"]["n_rows"] == 16 for own in outputs.values())
+    assert certgp("predict", "x.model", train, "--out", "out.csv").code == 0
+    table = pa_csv.read_csv(tmp_path / "out.csv")
+    assert table.column_names == [f"{name}_{of}" for of in ("b", "price") for name in COLUMNS]
+    told = certgp("certify", "x.model", train, "--train", train, "--tol", "0.5")
+    assert "price\n=====\n" in told.out, told.err
+    assert "names 'b' twice" in certgp("fit", train, "--target", "b,b", "--out", "y.model").error()
+    assert "takes one --target" in certgp("rank", train, "--target", "b,price").error()

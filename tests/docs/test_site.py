@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from chromium import CONTRAST, browsing, find_chromium
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -80,6 +80,14 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scratch", metavar="DIR", type=Path, help="folder for that file (default: the system's for temporary files)"
     )
+
+
+def column_names(given: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Columns named by an option that may be given again, or take several with commas between them; a column's own
+    name may hold a comma.
+    """
+    split = ([each] if each in names else [name.strip() for name in each.split(",")] for each in given)
+    return tuple(name for found in split for name in found)
 
 
 def refuse_overwriting(out: Path, inputs: list[Path]) -> None:

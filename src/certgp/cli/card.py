@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from certgp.cli.output import table
@@ -46,8 +47,8 @@ def card_table(card: Card) -> str:
     return table(header, lines)
 
 
-def card_text(card: Card | None) -> str:
-    """The card for people."""
+def card_text(card: Card | None, also: Sequence[str] = ()) -> str:
+    """The card for people; ``also`` are notes about the rows."""
     if card is None:
         return "No rows were held out, so nothing says how good the model is; --test-fraction 0.1 holds a tenth out."
     fifths = card.coverage_by_fifth()
@@ -59,5 +60,6 @@ def card_text(card: Card | None) -> str:
         notes.append(f"{card.n_outside:,} of the held-out rows lie outside the range of the training inputs.")
     if card.baseline_rows is not None:
         notes.append(f"The simple models learned from {card.baseline_rows:,} rows only.")
+    notes += also
     notes.append("The model has not learned from these rows; --test-fraction 0 learns from all and scores none.")
     return "\n".join([card_table(card), "", *notes])

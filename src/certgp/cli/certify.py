@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 from certgp.cli.arguments import (
     DATA_HELP,
@@ -18,15 +20,19 @@ from certgp.cli.arguments import (
     positive_number,
     refuse_overwriting,
 )
-from certgp.cli.cluster import add_scheduler_option, engine_of
-from certgp.cli.columns import columns_for, named_for
+from certgp.cli.cluster import add_scheduler_option, engine_of, refuse_scheduler
 from certgp.cli.fitted_rows import training_rows
+from certgp.cli.new_rows import ModelFacts, read_new
 from certgp.cli.output import Console
-from certgp.cli.training_data import read_rows
+from certgp.cli.several_outputs import name_outputs
+from certgp.cli.table_options import add_text_options
 from certgp.cli.words import in_cli_words
 from certgp.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from certgp.cli.arguments import Commands
     from certgp.data import Rows
     from certgp.data.tables import TableFiles
@@ -76,6 +82,7 @@ def add_parser(commands: Commands) -> None:
         action="store_true",
         help="where the reference is too weak for --tol, solve the exact system; asks first, showing the cost",
     )
+    add_text_options(parser, "those of the fit")
     add_reading_options(parser)
     add_scheduler_option(parser, "pass over those of --train there")
     parser.add_argument("--yes", action="store_true", help="do not ask before --exact-solve")
@@ -92,45 +99,75 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Check, read, certify, print, judge."""
     _check(arguments)
     console.status("starting")
-    from certgp.data.skipped import skipping
-    from certgp.data.tables import check_writable, open_table
-    from certgp.estimators import load
+    from certgp.data.tables import check_writable
 
-    files = open_table(arguments.data, skipping(arguments.on_bad_rows)) if arguments.data else None
+    facts = ModelFacts.read(arguments.model)
+    files = facts.open(arguments.data, arguments) if arguments.data else None
     if arguments.out is not None:
         check_writable(arguments.out)
         refuse_overwriting(arguments.out, [arguments.model, *(files.files if files else ())])
-    train = open_table(arguments.train, skipping(arguments.on_bad_rows)) if arguments.train else None
-    model = load(arguments.model)
-    if model.outputs_ is not None:
-        raise InvalidInputError(
-            f"{arguments.model} has {len(model.outputs_)} outputs, and certgp certify is for one; in Python, "
-            "load(path).certify() gives a certificate for each"
-        )
-    X = None
-    if files is not None:
-        here = argparse.Namespace(**vars(arguments) | {"scheduler": None})
-        X = named_for(model, read_rows(files, columns_for(model, files, console).inputs, None, None, here))
+    if facts.encoding is not None:
+        refuse_scheduler(arguments, "a table with categories, dates or gaps")
+    train = facts.open(arguments.train, arguments) if arguments.train else None
+    checked = None if files is None else facts.check(files, arguments)
+    from certgp.estimators.persistence import load_estimator  # torch: all that is cheap has been checked
+
+    model = load_estimator(arguments.model)
+    here = argparse.Namespace(**vars(arguments) | {"scheduler": None})  # new rows are few
+    X = None if files is None else read_new(model, files, checked, here, console)
     console.status("certifying")
     started = time.perf_counter()
-    certificate = _certificate(model, X, train, arguments, console)
+    found = _certificates(model, X, train, arguments, console)
     fields: dict[str, object] = {"command": "certify", "model": str(arguments.model)}
-    fields |= certificate.to_dict() | {"seconds": time.perf_counter() - started}
-    explained = model.explain(certificate, X)
-    meaning = [in_cli_words(each) for each in explained.meaning]
-    fields |= {"verdict": explained.verdict, "meaning": meaning, "limits": list(explained.limits)}
+    told = {each.name: _tell(each, X) for each in found}
+    fields |= told[""][0] if len(told) == 1 else {"outputs": {name: own for name, (own, _) in told.items()}}
+    fields["seconds"] = time.perf_counter() - started
     saved = "" if arguments.out is None else f"\n\nbounds of every row: {arguments.out}"
     if arguments.out is not None and X is not None:
-        _write_bounds(arguments.out, model, X, certificate)
-    console.result(fields, in_cli_words(explained.text()) + saved)
-    return _judged(certificate, arguments.max_error, console)
+        _write_bounds(arguments.out, found, X)
+    texts = [f"{name}\n{'=' * len(name)}\n{text}" if name else text for name, (_, text) in told.items()]
+    console.result(fields, "\n\n".join(texts) + saved)
+    return max(_judged(each.certificate, arguments.max_error, console) for each in found)
 
 
-def _write_bounds(path: Path, model: GPRegressor, X: Rows, certificate: Certificate) -> None:
-    """One row per prediction; columns that this certificate does not have are left out."""
-    import numpy as np
+@dataclass(frozen=True, eq=False)
+class Certified:
+    """An output with its certificate; that of a model of one has no name."""
 
+    name: str
+    model: GPRegressor
+    certificate: Certificate
+
+
+def _tell(found: Certified, X: Rows | None) -> tuple[dict[str, object], str]:
+    """A certificate for machines and for people."""
+    from certgp.estimators.held_out import models_log
+
+    explained = found.model.explain(found.certificate, X)
+    fields = found.certificate.to_dict()
+    meaning, text = [in_cli_words(each) for each in explained.meaning], in_cli_words(explained.text())
+    fields |= {"verdict": explained.verdict, "meaning": meaning, "limits": list(explained.limits)}
+    errors = found.certificate.mean_error
+    if errors is None or not models_log(found.model):
+        return fields, text
+    worst, target = math.exp(float(errors.max())), found.model.target_name_
+    words = f"In the units of {target}: no median of it would change by more than a factor of {worst:.4g}."
+    return fields | {"median_factor": worst}, f"{words}\n\n{text}"
+
+
+def _write_bounds(path: Path, found: Sequence[Certified], X: Rows) -> None:
+    """One row per prediction; of several outputs a group of columns for each."""
     from certgp.data.tables import write_table
+
+    bounds = {each.name: _bounds(each.model, X, each.certificate) for each in found}
+    write_table(path, {f"{c}_{name}" if name else c: each for name, own in bounds.items() for c, each in own.items()})
+
+
+def _bounds(model: GPRegressor, X: Rows, certificate: Certificate) -> dict[str, NDArray[np.float64]]:
+    """Columns of bounds; those that this certificate does not have are left out. All are of log(y) where that was
+    learned.
+    """
+    import numpy as np
 
     lower, upper = certificate.variance_lower, certificate.variance_upper
     columns = {
@@ -140,7 +177,7 @@ def _write_bounds(path: Path, model: GPRegressor, X: Rows, certificate: Certific
         "std_lower": None if lower is None else np.sqrt(lower),
         "std_upper": None if upper is None else np.sqrt(upper),
     }
-    write_table(path, {name: values for name, values in columns.items() if values is not None})
+    return {name: values for name, values in columns.items() if values is not None}
 
 
 def _judged(certificate: Certificate, most: float | None, console: Console) -> int:
@@ -174,13 +211,26 @@ def _check(arguments: argparse.Namespace) -> None:
             raise InvalidInputError(f"{option} needs DATA, the rows whose predictions to certify")
 
 
-def _certificate(
+def _certificates(
     model: GPRegressor, X: Rows | None, train: TableFiles | None, arguments: argparse.Namespace, console: Console
-) -> Certificate:
+) -> list[Certified]:
+    """The certificate of each output."""
+    found = _certify(model, X, train, arguments, console)
+    if model.outputs_ is None:
+        return [Certified("", model, found)]
+    named = zip(name_outputs(model), model.outputs_, found, strict=True)
+    return [Certified(name, part, own) for name, part, own in named]
+
+
+def _certify(
+    model: GPRegressor, X: Rows | None, train: TableFiles | None, arguments: argparse.Namespace, console: Console
+) -> Any:
+    import numpy as np
+
     from certgp.checks import check_reference_rank
 
     if train is None:
-        return cast("Certificate", model.certify(X))
+        return model.certify(X)
     rows, engine = training_rows(model, train, arguments, console), engine_of(arguments)
     if engine is not None:
         if "engine" not in model.get_params(deep=False):
@@ -188,16 +238,15 @@ def _certificate(
         model.set_params(engine=engine)
     if arguments.reference_rank is not None:
         check_reference_rank("--reference-rank", arguments.reference_rank, rows.n_rows)
-    found: Certificate = model.certify(
+    return model.certify(
         X,
         rows=rows,
-        reference_rank=arguments.reference_rank or (None if arguments.tol else 4 * model.rank_),
+        reference_rank=arguments.reference_rank or (None if arguments.tol else 4 * int(np.max(model.rank_))),
         tol=arguments.tol,
         delta=arguments.delta,
         exact_solve=_asking(arguments.yes, console) if arguments.exact_solve else False,
         progress=lambda text: console.status(f"certifying: {text}"),
     )
-    return found
 
 
 def _asking(yes: bool, console: Console) -> Callable[[CostEstimate], bool]:

@@ -33,6 +33,14 @@ def check_method(arguments: argparse.Namespace) -> None:
         )
 
 
+def refuse_scheduler(arguments: argparse.Namespace, what: str) -> None:
+    """Refuse to send to a cluster what is read in this process only."""
+    if vars(arguments).get("scheduler") is not None:
+        raise InvalidInputError(
+            f"--scheduler is for tables of numbers; {what} is read in this process: leave --scheduler out"
+        )
+
+
 def engine_of(arguments: argparse.Namespace) -> DaskEngine | None:
     """The engine of the cluster that was asked for; None where the work is done here."""
     address = vars(arguments).get("scheduler")

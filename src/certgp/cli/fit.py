@@ -27,6 +27,9 @@ from certgp.cli.interrupts import INTERRUPTED, resume_words, stopping_on_interru
 from certgp.cli.models import KERNELS, NOISES, build_model, check_model_options, describe_default_ranks
 from certgp.cli.output import Console, aligned, skipped_fields
 from certgp.cli.proof import certify_command, prove, report_command
+from certgp.cli.several_outputs import split_outputs, tell_fit
+from certgp.cli.table_options import add_column_options, add_hold_out_options
+from certgp.cli.told_columns import columns_fields, columns_text, hold_out_notes
 from certgp.cli.training_data import TrainingData, TrainingRows
 from certgp.cli.words import in_cli_words
 from certgp.errors import InvalidInputError
@@ -43,6 +46,8 @@ _EXAMPLES = """\
   certgp fit train.npz --method deep-fourier --out y.model
   certgp fit train.csv --target price --time-limit 60 --prefer proof --include-training-data --out price.model
   certgp fit train.csv --target price --method local --include-training-data --out price.model
+  certgp fit sales.csv --target price --sep ';' --decimal , --missing impute --log-target --out price.model
+  certgp fit sales.csv --target price --group customer --out price.model
   certgp fit 'parts/*.parquet' --target y --drop id --test-fraction 0.1 --out y.model --json
   certgp fit 'parts/*.parquet' --target y --method mercer --scheduler tcp://host:8786 --out y.model
 """
@@ -54,7 +59,11 @@ def add_parser(commands: Commands) -> None:
     """Declare the command and its options."""
     parser = add_command(commands, "fit", "learn a model from a table and save it", _EXAMPLES, run)
     parser.add_argument("data", nargs="+", metavar="DATA", help=DATA_HELP)
-    parser.add_argument("--target", metavar="COL", help="column to predict; .npz files have a default, y")
+    parser.add_argument(
+        "--target",
+        metavar="COL",
+        help="column to predict, or several with commas between them; .npz files have a default, y",
+    )
     parser.add_argument("--weights", metavar="COL", help=WEIGHTS_HELP)
     parser.add_argument("--out", metavar="MODEL", type=Path, required=True, help="file to save the model in")
     parser.add_argument(
@@ -134,6 +143,8 @@ def add_parser(commands: Commands) -> None:
         help="allow the training rows into the model file, which exact and local models cannot predict without",
     )
     parser.add_argument("--drop", metavar="COL", action="append", default=[], help=DROP_HELP)
+    add_column_options(parser)
+    add_hold_out_options(parser)
     parser.add_argument(
         "--test-fraction",
         metavar="F",
@@ -159,6 +170,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     refuse_overwriting(arguments.out, list(data.files.files))
     console.status("reading data")
     rows = data.read()
+    for note in rows.notes:
+        console.notice(f"note: {note}")
 
     console.status("fitting")
     from certgp.training import StopRule
@@ -186,6 +199,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     with stopping_on_interrupt(rule, console):
         rows.fit(model)
     seconds, worked = time.perf_counter() - started, time.process_time() - worked
+    if model.outputs_ is not None:
+        outputs = split_outputs(model, rows, worked)
+        _save(model, arguments.out, console)
+        console.result(*tell_fit(outputs, arguments, seconds))
+        return 0
     n_rows = model.n_rows_  # those of weight zero are not among them
     fields = _fields(arguments, model, seconds, n_rows) | {"columns": list(data.inputs), "target": data.target}
     facts = _facts(arguments, model, seconds, n_rows)
@@ -208,7 +226,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     fields["certificate"] = None if certificate is None else certificate.to_dict()
     fields |= {"not_certifiable": proof.obstacle, "proof_put_off": proof.put_off}
     fields["skipped"] = skipped_fields(data.files)
-    fields |= card_fields(card)
+    fields |= card_fields(card) | columns_fields(rows.encoding)
     told = [] if proof.put_off is None else [("certified", f"not yet: {proof.put_off}")]
     if certificate is not None:
         coverage = None if card is None else card.model.coverage(0.95)
@@ -221,7 +239,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         ("to report", report_command(arguments, has_test=card is not None)),
         ("saved", str(arguments.out)),
     ]
-    console.result(fields, "\n\n".join([aligned(facts), card_text(card), aligned([*told, *steps])]))
+    shown = [aligned(facts), *columns_text(rows.encoding), card_text(card, hold_out_notes(rows))]
+    console.result(fields, "\n\n".join([*shown, aligned([*told, *steps])]))
     return 0
 
 
@@ -279,7 +298,7 @@ def _check_model_path(path: Path) -> None:
     """Refuse a name under which the model would be taken for data, or would replace a file that is no model."""
     from certgp.data.reading import READABLE, ending
     from certgp.data.tables import check_writable
-    from certgp.models.file import is_model_file
+    from certgp.model_header import is_model_file
 
     if ending(path) in READABLE:
         raise InvalidInputError(
@@ -345,6 +364,12 @@ def _size(model: GPRegressor) -> str:
     return "all rows kept" if model.needs_training_data else f"rank {model.rank_}"
 
 
+def _inputs(model: GPRegressor) -> str:
+    if model.encoding_ is None:
+        return f"{model.n_features_in_} input column(s)"
+    return f"{len(model.encoding_.columns)} input column(s) as {model.n_features_in_} numbers"
+
+
 def _stages(model: GPRegressor) -> list[tuple[str, str]]:
     """How many rows each stage saw, where some saw fewer than others."""
     seen = [f"{stage.rows:,} ({stage.iterations} iterations)" for stage in model.history_.stages]
@@ -358,7 +383,7 @@ def _facts(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_
         ("model", f"{type(model).__name__}, {model.kernel_.name} kernel, {_size(model)}"),
         *([("chosen", in_cli_words(model.choice_))] if model.choice_ is not None else []),
         *_left_out(arguments),
-        ("data", f"{n_rows:,} rows, {model.n_features_in_} input column(s)"),
+        ("data", f"{n_rows:,} rows, {_inputs(model)}"),
         ("noise", f"{model.noise_variance_**0.5:.5g} (standard deviation){_noise_gain(model)}"),
         ("log evidence", f"{model.log_marginal_likelihood_:.2f} ({per_row:.4f} per row)"),
         *_stages(model),

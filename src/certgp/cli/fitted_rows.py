@@ -24,6 +24,13 @@ def training_rows(model: GPRegressor, train: TableFiles, arguments: argparse.Nam
     """The rows the model learned from; those that 'fit' held out for its test are left out again."""
     import numpy as np
 
+    from certgp.cli.encoded_data import rows_of_fit
+
+    if model.encoding_ is not None:
+        learned_from, held_out = rows_of_fit(model, train, arguments)
+        if held_out is not None:
+            console.notice(f"note: the {held_out.n_rows} row(s) that the fit held out for its test are left out")
+        return learned_from
     columns = columns_for(model, train, console)
     if columns.target is None:
         known = model.target_name_ or "y"

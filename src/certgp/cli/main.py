@@ -20,12 +20,13 @@ from certgp.cli.interrupts import INTERRUPTED
 from certgp.cli.output import Console
 from certgp.cli.plugins import add_plugins, refuse_missing_plugin
 from certgp.cli.words import in_cli_words
-from certgp.errors import CertgpError
+from certgp.errors import CertgpError, TableProblemsError
 
 _EXAMPLES = """\
 examples:
   certgp demo                                                     see it work on a map of rain
   certgp fit train.csv --target price --out price.model           learn from a table
+  certgp fit sales.csv --target price --sep ';' --decimal , --missing impute --log-target --out price.model
   certgp fit 'parts/*.parquet' --target y --rank 300 --out y.model --test-fraction 0.1
   certgp predict price.model new.csv --out predictions.csv        mean, std, lower, upper per row
   certgp certify price.model new.csv                              proven distance to the exact GP
@@ -84,6 +85,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has left, as `head` does: not an error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except TableProblemsError as error:
+        console.problems(error.problems)
+        return 2
     except (CertgpError, OSError) as error:
         console.notice(f"error: {in_cli_words(str(error))}")
         return 2

@@ -45,6 +45,15 @@ class Console:
         self.status("")
         print(one_line(text), file=sys.stderr, flush=True)
 
+    def problems(self, found: Sequence[str]) -> None:
+        """All that is wrong with a table on stderr: one line, or a list of lines."""
+        if len(found) == 1:
+            self.notice(f"error: {found[0]}")
+            return
+        self.notice(f"error: the table has {len(found)} problems; correct them all:")
+        for problem in found:
+            self.notice(f"- {problem}")
+
     def status(self, text: str, figures: str = "", share: float | None = None) -> None:
         """Replace the moving line, with a bar where the ``share`` of the work that is done is known; it exists on a
         terminal only, and an empty text removes it.

@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from certgp.cli.columns import Columns, rows_for
+from certgp.cli.several_outputs import name_outputs
 from certgp.data.pieces import Piece, check_seen
 from certgp.data.reading import Array, count_rows, ending, read_parts, read_range
 from certgp.data.skipped import Skipped
 from certgp.data.tables import TableFiles
 from certgp.errors import DataFileError, ExtrapolationWarning
-from certgp.estimators.held_out import count_outside
+from certgp.estimators.held_out import count_outside, distribution_of_target, models_log
 from certgp.estimators.scores import Scores
 from certgp.estimators.validation import OutsideRange
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from certgp.data import ArrayRows
     from certgp.estimators import GPRegressor
 
 _PIECE_ROWS = 2**18  # of a task
@@ -66,17 +68,37 @@ def predict_rows(model: GPRegressor, rows: NDArray[np.int64], X: Array, y: Array
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExtrapolationWarning)  # whoever has all rows says it once
         outside = count_outside(model, rows_for(model, X))
-        mean, std = model.predict(rows_for(model, X), return_std=True)
-        lower, upper = model.predict_interval(rows_for(model, X), coverage)
-        found = {"mean": np.asarray(mean), "std": std, "lower": lower, "upper": upper}
-        if model.outputs_ is not None:
-            found = {f"{name}_{j}": each[:, j] for j in range(len(model.outputs_)) for name, each in found.items()}
+        found = _columns(model, rows_for(model, X), coverage)
         counts = None
         if y is not None:
             squares = float(((found["mean"] - y) ** 2).sum())
             inside = int(((found["lower"] <= y) & (y <= found["upper"])).sum())
-            counts = ScoreCounts(len(y), squares, len(y) * model.nlpd(rows_for(model, X, y)), inside)
+            counts = ScoreCounts(len(y), squares, len(y) * _mean_loss(model, X, y), inside)
     return Predicted(found, rows, outside, counts)
+
+
+def _columns(model: GPRegressor, X: ArrayRows, coverage: float) -> dict[str, Array]:
+    """Columns of the table to write; of several outputs a group for each, by name."""
+    if models_log(model):
+        law = distribution_of_target(model, X)
+        mean, variance = law.moments()
+        ends = law.quantiles(np.array([0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage, 0.5]))
+        found = {"mean": mean, "std": np.sqrt(variance)}
+        found |= {name: ends[..., i] for i, name in enumerate(("lower", "upper", "median"))}
+    else:
+        mean, std = model.predict(X, return_std=True)
+        lower, upper = model.predict_interval(X, coverage)
+        found = {"mean": np.asarray(mean), "std": std, "lower": lower, "upper": upper}
+    if model.outputs_ is None:
+        return found
+    return {f"{name}_{of}": each[:, j] for j, of in enumerate(name_outputs(model)) for name, each in found.items()}
+
+
+def _mean_loss(model: GPRegressor, X: Array, y: Array) -> float:
+    """Mean negative log predictive density, in the units of y."""
+    if models_log(model):
+        return -float(distribution_of_target(model, rows_for(model, X)).log_density(y).mean())
+    return float(model.nlpd(rows_for(model, X, y)))
 
 
 @dataclass(frozen=True, eq=False)

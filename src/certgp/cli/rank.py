@@ -20,7 +20,9 @@ from certgp.cli.arguments import (
 )
 from certgp.cli.models import KERNELS, build_model, check_model_options
 from certgp.cli.output import Console, aligned, table
+from certgp.cli.table_options import add_column_options
 from certgp.cli.training_data import TrainingData
+from certgp.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
@@ -61,6 +63,7 @@ def add_parser(commands: Commands) -> None:
         default=0.1,
         help="share of the rows to score each rank on (default: 0.1)",
     )
+    add_column_options(parser)
     add_reading_options(parser)
     parser.add_argument("--plot", metavar="FILE", type=Path, help=f"draw the curve ({', '.join(PLOT_ENDINGS)})")
 
@@ -73,7 +76,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     if arguments.plot is not None:
         check_writable(arguments.plot, endings=PLOT_ENDINGS)
-    rows = TrainingData.open(arguments).read()
+    data = TrainingData.open(arguments)
+    if len(data.targets) > 1:
+        raise InvalidInputError(f"certgp rank takes one --target, found {data.target}; name one of them")
+    rows = data.read()
     model = build_model(
         arguments.method, arguments.kernel, arguments.max_rank, arguments.seed, [console.iteration], arguments.max_iter
     )

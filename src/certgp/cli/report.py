@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from certgp.cli.arguments import DATA_HELP, add_command, add_reading_options, refuse_overwriting
-from certgp.cli.columns import columns_for, named_for
+from certgp.cli.encoded_data import find_rows_of_fit
 from certgp.cli.fitted_rows import training_rows
+from certgp.cli.new_rows import ModelFacts, read_new
 from certgp.cli.output import Console, aligned
-from certgp.cli.training_data import read_rows, split_rows
-from certgp.errors import DataFileError
+from certgp.cli.table_options import add_text_options
+from certgp.cli.training_data import split_rows
+from certgp.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from certgp.cli.arguments import Commands
     from certgp.data import Rows
     from certgp.data.tables import TableFiles
     from certgp.estimators import GPRegressor
+    from certgp.tabular.reading import CheckedTable
 
 ENDINGS = (".html", ".htm")
 _EXAMPLES = """\
@@ -46,23 +49,30 @@ def add_parser(commands: Commands) -> None:
         help="the table of the fit, where DATA is another: simple models learn from it and predictions are certified",
     )
     parser.add_argument("--title", help="title of the page")
+    add_text_options(parser, "those of the fit")
     add_reading_options(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Check, read, gather, write."""
     console.status("starting")
-    from certgp.data.skipped import skipping
-    from certgp.data.tables import check_writable, open_table
-    from certgp.estimators import load
+    from certgp.data.tables import check_writable
 
     check_writable(arguments.out, endings=ENDINGS)
-    files = open_table(arguments.data, skipping(arguments.on_bad_rows))
-    train = open_table(arguments.train, skipping(arguments.on_bad_rows)) if arguments.train else None
+    facts = ModelFacts.read(arguments.model)
+    if facts.outputs > 1:
+        raise InvalidInputError(
+            f"{arguments.model} has {facts.outputs} outputs, and a report is about one; fit each with its own --target"
+        )
+    files = facts.open(arguments.data, arguments)
+    train = facts.open(arguments.train, arguments) if arguments.train else None
     refuse_overwriting(arguments.out, [arguments.model, *files.files])
-    model = load(arguments.model)
+    checked = facts.check(files, arguments)
+    from certgp.estimators.persistence import load_estimator  # torch: all that is cheap has been checked
+
+    model = load_estimator(arguments.model)
     started = time.perf_counter()
-    held_out, learned = _rows(model, files, train, arguments, console)
+    held_out, learned = _rows(model, files, train, checked, arguments, console)
     console.status("writing the report")
     page = model.report(held_out, path=arguments.out, rows=learned, title=arguments.title)
     size = len(page.html.encode()) / 1e3
@@ -84,22 +94,26 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _rows(
-    model: GPRegressor, files: TableFiles, train: TableFiles | None, arguments: argparse.Namespace, console: Console
+    model: GPRegressor,
+    files: TableFiles,
+    train: TableFiles | None,
+    checked: CheckedTable | None,
+    arguments: argparse.Namespace,
+    console: Console,
 ) -> tuple[Rows, Rows | None]:
     """Rows to judge by, and those the model learned from where they are known: the table of the fit holds both."""
     from certgp.data import PickedRows
 
-    columns = columns_for(model, files, console)
-    if columns.target is None:
-        raise DataFileError(
-            f"{files.files[0]} has no column {model.target_name_ or 'y'!r}, the target; a report compares "
-            "predictions with it"
-        )
-    rows = named_for(model, read_rows(files, columns.inputs, columns.target, None, arguments))
+    if model.encoding_ is not None and train is None and set(model.encoding_.targets) <= set(files.names):
+        found = find_rows_of_fit(model, files, arguments)
+        if found is not None:
+            learned, held_out = found
+            return learned if held_out is None else held_out, learned
+    rows = read_new(model, files, checked, arguments, console, with_target=True)
     if train is not None:
         return rows, training_rows(model, train, arguments, console)
     table = model.table_
-    if table is not None and rows.n_rows == table.n_rows:
+    if table is not None and model.encoding_ is None and rows.n_rows == table.n_rows:
         learned = training_rows(model, files, arguments, console)
         if not table.test_fraction:
             return rows, learned  # the page says that these are no new rows

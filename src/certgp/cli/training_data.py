@@ -6,7 +6,9 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from certgp.cli.cluster import engine_of
+from certgp.cli.arguments import column_names
+from certgp.cli.cluster import engine_of, refuse_scheduler
+from certgp.cli.table_options import asks_for_encoding
 from certgp.errors import DataFileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from certgp.data import Rows
     from certgp.data.tables import TableFiles
     from certgp.estimators import GPRegressor
+    from certgp.tabular.encoding import Encoding
 
     RowNumbers = NDArray[np.int64]
 
@@ -32,6 +35,8 @@ class TrainingRows:
     train: Rows
     test: Rows | None
     test_fraction: float
+    encoding: Encoding | None = None  # what was done to the columns, where they were not numbers
+    notes: tuple[str, ...] = ()  # what a user may want to know of them
 
     def fit(self, model: GPRegressor) -> None:
         """Fit and remember the table's layout; names that stand in for missing ones are not remembered as names."""
@@ -42,7 +47,9 @@ class TrainingRows:
         model.fit(self.train)
         model.target_name_ = data.target
         layout = data.positions()
-        model.table_ = FittedTable(n_rows, self.test_fraction, arguments.seed, *layout, data.weights)
+        given = (data.weights, arguments.group, arguments.time_split)
+        model.table_ = FittedTable(n_rows, self.test_fraction, arguments.seed, *layout, *given)
+        model.encoding_ = self.encoding
 
 
 @dataclass(frozen=True)
@@ -50,9 +57,9 @@ class TrainingData:
     """Files of which only the headers have been read, and what their columns are for."""
 
     arguments: argparse.Namespace  # of a command with DATA, --target, --weights, --drop, --test-fraction, --seed and
-    # those of ``add_reading_options``
+    # those of ``add_reading_options`` and ``add_column_options``
     files: TableFiles
-    target: str
+    targets: tuple[str, ...]
     inputs: tuple[str, ...]
     weights: str | None  # the column of weights, where there is one
 
@@ -62,13 +69,40 @@ class TrainingData:
         from certgp.data.skipped import skipping
         from certgp.data.tables import open_table
 
-        files = open_table(arguments.data, skipping(arguments.on_bad_rows))
-        target = _target_column(arguments.target, files)
-        inputs = _input_columns(arguments.drop, target, arguments.weights, files)
-        return TrainingData(arguments, files, target, inputs, arguments.weights)
+        files = open_table(arguments.data, skipping(arguments.on_bad_rows), arguments.sep)
+        targets = _target_columns(arguments.target, files)
+        splitting = [name for name in (arguments.group, arguments.time_split) if name is not None]
+        files.require(splitting)
+        inputs = _input_columns(arguments, targets, files)
+        return TrainingData(arguments, files, targets, inputs, arguments.weights)
+
+    @property
+    def target(self) -> str:
+        """What messages call the target."""
+        return ", ".join(self.targets)
 
     def read(self) -> TrainingRows:
-        """Read the rows once and split them, without a second copy."""
+        """Read the rows and split them. Tables of numbers are read once, without a second copy; of others, and of those
+        that turn out to be others, the columns are encoded.
+        """
+        from certgp.cli.encoded_data import looks_numeric
+
+        if len(self.targets) > 1 or asks_for_encoding(self.arguments) or not looks_numeric(self):
+            return self._read_encoded()
+        try:
+            return self._read_numbers()
+        except DataFileError:
+            if engine_of(self.arguments) is not None:
+                raise
+            return self._read_encoded()  # which tells all that is wrong, not the first
+
+    def _read_encoded(self) -> TrainingRows:
+        from certgp.cli.encoded_data import read_encoded
+
+        refuse_scheduler(self.arguments, "a table with categories, dates, gaps or several targets")
+        return read_encoded(self)
+
+    def _read_numbers(self) -> TrainingRows:
         from certgp.data import WeightedRows
 
         rows = read_rows(self.files, self.inputs, self.target, self.weights, self.arguments)
@@ -128,41 +162,35 @@ def split_rows(n: int, test_fraction: float, seed: int) -> tuple[RowNumbers, Row
     return np.sort(order[n_test:]), np.sort(order[:n_test])
 
 
-def _target_column(given: str | None, files: TableFiles) -> str:
-    """The column to predict: the one named, or y of .npz files."""
+def _target_columns(given: str | None, files: TableFiles) -> tuple[str, ...]:
+    """The columns to predict: those named, or y of .npz files."""
     from certgp.data.reading import listed
 
     if given is None and not all(file.suffix.lower() == ".npz" for file in files.files):
         raise DataFileError(f"name the column to predict with --target; the columns are: {listed(files.names)}")
     target = "y" if given is None else given
-    parts = [part.strip() for part in target.split(",")]
-    if target not in files.names and len(parts) > 1 and all(part in files.names for part in parts):
-        raise InvalidInputError(
-            f"--target takes one column, found {target!r}; for several outputs fit in Python with y of shape (n, "
-            f"{len(parts)}), save the model, and use certgp predict with it"
-        )
-    files.require([target])
-    return target
+    targets = column_names([target], files.names)
+    files.require(targets)
+    twice = [name for name in targets if targets.count(name) > 1]
+    if twice:
+        raise InvalidInputError(f"--target names {twice[0]!r} twice; name each column once")
+    return targets
 
 
-def _input_columns(dropped: list[str], target: str, weights: str | None, files: TableFiles) -> tuple[str, ...]:
-    """All columns but the target, the weights and the dropped ones."""
-    names = [name for given in dropped for name in _names_in(given, files)]
+def _input_columns(arguments: argparse.Namespace, targets: tuple[str, ...], files: TableFiles) -> tuple[str, ...]:
+    """All columns but the targets, the weights, the groups and the dropped ones."""
+    weights, group, names = arguments.weights, arguments.group, column_names(arguments.drop, files.names)
     files.require(names)
-    for option, name in {"--target": target, "--weights": weights}.items():
-        if name in names:
-            raise InvalidInputError(f"{name!r} is both {option} and --drop; leave one of them out")
+    for option, given in {"--target": targets, "--weights": (weights,)}.items():
+        for name in given:
+            if name in names:
+                raise InvalidInputError(f"{name!r} is both {option} and --drop; leave one of them out")
     if weights is not None:
-        if weights == target:
-            raise InvalidInputError(f"{target!r} is both --target and --weights; name another column for one of them")
+        if weights in targets:
+            raise InvalidInputError(f"{weights!r} is both --target and --weights; name another column for one of them")
         files.require([weights])
     files.require_same_columns(except_for=names)
-    inputs = tuple(name for name in files.names if name not in (*names, target, weights))
+    inputs = tuple(name for name in files.names if name not in (*names, *targets, weights, group))
     if not inputs:
-        raise DataFileError(f"{target!r} is the only column; at least one input column is needed")
+        raise DataFileError(f"{', '.join(targets)!r} is the only column; at least one input column is needed")
     return inputs
-
-
-def _names_in(given: str, files: TableFiles) -> list[str]:
-    """One column, or several with commas between them; a column's own name may hold a comma."""
-    return [given] if given in files.names else [name.strip() for name in given.split(",")]

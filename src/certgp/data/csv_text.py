@@ -48,6 +48,17 @@ def text_batches(path: Path, delimiter: str, names: Sequence[str], begin: int = 
         raise
 
 
+def string_batches(path: Path, delimiter: str, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The named columns of all rows as texts; a line with too few or too many fields is refused by its number."""
+    try:
+        with _open(path, delimiter, names, dict.fromkeys(names, pa.string())) as reader:
+            yield from reader
+    except pa.ArrowInvalid as error:
+        if "columns, got" in str(error):
+            _refuse_line(path, delimiter, names)
+        raise
+
+
 def lenient_batches(path: Path, delimiter: str, names: Sequence[str], lines: list[int]) -> Iterator[pa.RecordBatch]:
     """The named columns of all rows as texts; lines with too few or too many fields are left out and their numbers
     (from 1, the header's) added to ``lines``.
@@ -154,6 +165,7 @@ def _check_text(path: Path, delimiter: str) -> None:
     if delimiter not in header and others:
         found = max(others, key=header.count)
         raise DataFileError(
-            f"the columns of {path} seem to be separated by {_WORDS[found]}, not {_WORDS[delimiter]}; save it with "
-            f"{_WORDS[delimiter]} and decimal points (.csv has commas, .tsv tabs)"
+            f"the columns of {path} seem to be separated by {_WORDS[found]}, not {_WORDS.get(delimiter, delimiter)}; "
+            f"on the command line say so with --sep {shlex.quote(found)} (and --decimal , where numbers have decimal "
+            "commas), or save it with commas and decimal points (.csv has commas, .tsv tabs)"
         )

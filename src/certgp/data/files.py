@@ -122,7 +122,7 @@ def read(
     """
     keeping, skipped = Keeping(memory, scratch, dtype), skipping(on_bad_rows)
     if is_frame(source):
-        layout = Layout.of(_frame_names(source), target, weights, inputs, drop)
+        layout = Layout.of(frame_names(source), target, weights, inputs, drop)
         return _usable_rows(_frame_rows(source, layout), skipped)
     stream = as_stream(source)
     if stream is not None:
@@ -200,7 +200,7 @@ def _usable_parts(stream: Stream, layout: Layout, skipped: Skipped | None) -> It
 
 def _frame_rows(frame: Any, layout: Layout) -> Rows:
     """Columns of a frame in memory, of which nothing is copied."""
-    names = _frame_names(frame)
+    names = frame_names(frame)
     y = None if layout.target is None else frame_column(frame, names.index(layout.target))
     rows: Rows = FrameRows(frame, y, [names.index(name) for name in layout.inputs])
     if layout.weights is None:
@@ -208,7 +208,8 @@ def _frame_rows(frame: Any, layout: Layout) -> Rows:
     return WeightedRows(rows, frame_column(frame, names.index(layout.weights)).astype(np.float64))
 
 
-def _frame_names(frame: Any) -> list[str]:
+def frame_names(frame: Any) -> list[str]:
+    """Names of the columns of a frame."""
     return [str(name) for name in (frame.column_names if is_from(frame, "pyarrow", "Table") else frame.columns)]
 
 

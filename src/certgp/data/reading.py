@@ -19,7 +19,15 @@ import pyarrow.parquet as pa_parquet
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from certgp.data.csv_text import DELIMITERS, is_number, lenient_batches, not_numeric, text_batches, text_header
+from certgp.data.csv_text import (
+    DELIMITERS,
+    is_number,
+    lenient_batches,
+    not_numeric,
+    string_batches,
+    text_batches,
+    text_header,
+)
 from certgp.data.skipped import Skipped
 from certgp.errors import DataFileError, HeaderWarning, warn_user
 
@@ -56,12 +64,14 @@ def listed(names: Sequence[str], most: int = 20) -> str:
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
-def read_header(path: Path) -> tuple[str, ...]:
-    """Names of the columns of a file; its rows are not read."""
+def read_header(path: Path, sep: str | None = None) -> tuple[str, ...]:
+    """Names of the columns of a file; its rows are not read. ``sep`` separates those of texts, where it is not that of
+    the file's ending.
+    """
     kind = ending(path)
     with _damage_reported(path):
         if kind in DELIMITERS:
-            names = text_header(path, DELIMITERS[kind])
+            names = text_header(path, sep or DELIMITERS[kind])
         elif kind == ".parquet":
             names = tuple(str(name) for name in pa_parquet.read_schema(path).names)
         elif kind in ARROW:
@@ -127,7 +137,7 @@ def read_parts(path: Path, names: Sequence[str], skipped: Skipped | None = None,
         with _damage_reported(path):
             unchecked = _unchecked_parts(path, names, None if skipped is None else lines, start)
             for values in unchecked:
-                rows = _numbers_in_file(np.arange(start, start + len(values)), lines)
+                rows = numbers_in_file(np.arange(start, start + len(values)), lines)
                 start += len(values)
                 behind = start + len(lines)
                 usable = np.isfinite(values).all(axis=1)
@@ -170,6 +180,31 @@ def _group_starts(metadata: pa_parquet.FileMetaData) -> NDArray[np.int64]:
     return np.cumsum([0, *counts], dtype=np.int64)
 
 
+def raw_batches(
+    path: Path, names: Sequence[str], sep: str | None = None, lines: list[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The named columns of all rows as they are in the file, texts as texts. With ``lines``, lines of a text that have
+    other lengths are left out and their numbers added there.
+    """
+    kind = ending(path)
+    with _damage_reported(path):
+        if kind in DELIMITERS:
+            delimiter = sep or DELIMITERS[kind]
+            if lines is None:
+                yield from string_batches(path, delimiter, names)
+            else:
+                yield from lenient_batches(path, delimiter, names, lines)
+        elif kind == ".parquet":
+            with pa_parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
+                yield from file.iter_batches(_part_rows(len(names)), columns=list(names), use_threads=False)
+        elif kind in ARROW:
+            with _open_arrow(path) as reader:
+                yield from (batch.select(list(names)) for batch in _record_batches(reader))
+        else:
+            for part in _unchecked_parts(path, names, None):
+                yield pa.record_batch([pa.array(column) for column in part.T.copy()], names=list(names))
+
+
 def stored_type(path: Path, names: Sequence[str]) -> np.dtype[Any]:
     """float32 where it holds every number of these columns as the file does, else float64."""
     kind = ending(path)
@@ -201,7 +236,7 @@ def plain_rows(path: Path) -> tuple[int, tuple[int, int], np.dtype[Any]] | None:
     return begin, (shape[0], shape[1]), dtype
 
 
-def _numbers_in_file(parsed: NDArray[np.int64], lines: Sequence[int]) -> NDArray[np.int64]:
+def numbers_in_file(parsed: NDArray[np.int64], lines: Sequence[int]) -> NDArray[np.int64]:
     """Numbers of rows in the file, from their numbers among those that were parsed; lines count from the header."""
     left_out = np.sort(np.array(lines, dtype=np.int64)) - 2 - np.arange(len(lines))
     return parsed + np.searchsorted(left_out, parsed, side="right")
@@ -214,11 +249,11 @@ def _unusable(path: Path, names: Sequence[str], values: Array, start: int, rest:
     count = int(wrong[:, column].sum()) + sum(int((~np.isfinite(part[:, column])).sum()) for part in rest)
     return DataFileError(
         f"column {names[column]!r} of {path} has {count} missing or infinite value(s), first in row {row + 1}"
-        f"{_place(path, row)}; fill them or leave those rows out (on_bad_rows='skip', --on-bad-rows skip)"
+        f"{place_of(path, row)}; fill them or leave those rows out (on_bad_rows='skip', --on-bad-rows skip)"
     )
 
 
-def _place(path: Path, row: int) -> str:
+def place_of(path: Path, row: int) -> str:
     """Where in a file a row is, in the units of its format; rows are counted from 0."""
     kind = ending(path)
     if kind in DELIMITERS:

@@ -139,14 +139,17 @@ class StoredRows(Rows):
         n_inputs: int,
         names: tuple[str, ...] | None = None,
         *,
-        target: int | None = None,
+        target: int | tuple[int, ...] | None = None,
         weight: int | None = None,
         skipped: Skipped | None = None,
     ) -> None:
-        """``target`` and ``weight`` are numbers of columns; ``skipped`` says what reading left out."""
+        """``target`` and ``weight`` are numbers of columns, of several outputs several; ``skipped`` says what reading
+        left out.
+        """
         self.n_rows, self.n_columns = numbers.shape[0], n_inputs
         self.names, self.skipped = names, skipped
-        self._numbers, self._target, self._weight = numbers, target, weight
+        self._numbers, self._weight = numbers, weight
+        self._target = list(target) if isinstance(target, tuple) else target
 
     @property
     def on_disk(self) -> bool:

@@ -50,6 +50,8 @@ class FittedTable:
     width: int | None = None  # number of columns of an array, where columns have no names
     positions: tuple[int, ...] = ()  # of the inputs in that array
     weights: str | None = None  # the column of weights
+    group: str | None = None  # the column whose groups were held out whole
+    time: str | None = None  # the column whose latest rows were held out
 
 
 @dataclass(frozen=True)
@@ -127,8 +129,9 @@ class TableFiles:
                 )
 
 
-def open_table(paths: Sequence[str | Path], skipped: Skipped | None = None) -> TableFiles:
-    """One table from one or several files, folders or globs, headers only.
+def open_table(paths: Sequence[str | Path], skipped: Skipped | None = None, sep: str | None = None) -> TableFiles:
+    """One table from one or several files, folders or globs, headers only; ``sep`` separates the columns of texts where
+    it is not that of the files' ending.
 
     With ``skipped``, files that cannot be read or that lack columns which most others have are left out and named
     there.
@@ -139,16 +142,16 @@ def open_table(paths: Sequence[str | Path], skipped: Skipped | None = None) -> T
         arrays = next(file for file in files if ending(file) in NAMELESS)
         raise DataFileError(f"{arrays} has no column names but other files have; give files of one kind")
     if skipped is None:
-        return TableFiles(tuple(files), tuple(map(read_header, files)))
-    return _usable_files(files, skipped)
+        return TableFiles(tuple(files), tuple(read_header(file, sep) for file in files))
+    return _usable_files(files, skipped, sep)
 
 
-def _usable_files(files: Sequence[Path], skipped: Skipped) -> TableFiles:
+def _usable_files(files: Sequence[Path], skipped: Skipped, sep: str | None) -> TableFiles:
     """The files that have the columns of most, in any order and among others; the rest is named in ``skipped``."""
     headers: dict[Path, tuple[str, ...]] = {}
     for file in files:
         try:
-            headers[file] = read_header(file)
+            headers[file] = read_header(file, sep)
         except DataFileError as error:
             skipped.add_file(file, str(error))
     if not headers:

@@ -66,6 +66,7 @@ class GPRegressor(SklearnCallbacks, RegressorMixin, BaseEstimator, ABC):
     random_state: Any
     target_name_: str | None = None  # of the table behind the fit, where it had names
     table_: Any = None  # its layout
+    encoding_: Any = None  # what was done to its columns, where they were not numbers
     method_: str | None = None  # the method that won, where several were compared
     choice_: str | None = None  # why, in words
     outputs_: tuple[Self, ...] | None = None  # of several outputs, a fitted estimator for each
@@ -101,7 +102,7 @@ class GPRegressor(SklearnCallbacks, RegressorMixin, BaseEstimator, ABC):
 
     def _fit(self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         several.check_parameters(self)
-        self.target_name_ = self.table_ = self.outputs_ = self._together = None
+        self.target_name_ = self.table_ = self.encoding_ = self.outputs_ = self._together = None
         rows = load_rows(self, X, y, sample_weight, least_rows=2)
         if has_outputs(rows):
             return self.hold_outputs(several.fit_outputs(self, OutputRows.of(rows)))
@@ -266,7 +267,6 @@ class GPRegressor(SklearnCallbacks, RegressorMixin, BaseEstimator, ABC):
         return self._certify(X, rows, request)
 
     def _certify(self, X: Any, rows: Any, request: Request) -> Certificate:
-        """Of one output."""
         model, new = self._fitted(), None if X is None else self._load_inputs(X)
         found, self._model = certify_model(
             self, model, new, rows, request, self._engine(), partial(new_generator, self.random_state)

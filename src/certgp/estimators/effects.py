@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,26 +33,45 @@ def find_effects(model: GPRegressor, rows: Rows, seed: int = 0) -> tuple[Effect,
     X, y = np.asarray(inputs, dtype=np.float64), np.asarray(target, dtype=np.float64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExtrapolationWarning)
-        found = _relevance(model, X, y, rows, rng)
-        order = sorted(range(len(found)), key=lambda j: -found[j].relevance)
-        drawn = [j for j in order[:_DRAWN] if np.ptp(X[:, j]) > 0.0]
+        labels = rows.names or tuple(f"input {j}" for j in range(rows.n_columns))
+        groups = _groups(model, labels)
+        found = _relevance(model, X, y, rows, rng, groups)
+        order = sorted(range(len(found)), key=lambda i: -found[i].relevance)
+        single = {i: each[0] for i, (name, each) in enumerate(groups) if name == labels[each[0]]}
+        drawn = [i for i in order[:_DRAWN] if i in single and np.ptp(X[:, single[i]]) > 0.0]
         some = X[rng.permutation(len(X))[:_EFFECT_ROWS]]
-        effects = {j: _effect(model, found[j], X[:, j], some, j, rows) for j in drawn}
-    return tuple(effects.get(j, found[j]) for j in order)
+        effects = {i: _effect(model, found[i], X[:, single[i]], some, single[i], rows) for i in drawn}
+    return tuple(effects.get(i, found[i]) for i in order)
 
 
-def _relevance(model: GPRegressor, X: Array, y: Array, rows: Rows, rng: np.random.Generator) -> list[Effect]:
+def _groups(model: GPRegressor, labels: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """Inputs that mean something together, by name: all numbers that one column of a table became. The effect of those
+    is drawn that have a number of their own name: a column of numbers, with or without one that says where gaps were.
+    """
+    if model.encoding_ is None:
+        return [(label, [j]) for j, label in enumerate(labels)]
+    found, start = [], 0
+    for column in model.encoding_.columns:
+        width = len(column.outputs)
+        found.append((column.outputs[0] if width == 1 else column.name, list(range(start, start + width))))
+        start += width
+    return found
+
+
+def _relevance(
+    model: GPRegressor, X: Array, y: Array, rows: Rows, rng: np.random.Generator, groups: list[tuple[str, list[int]]]
+) -> list[Effect]:
     """Growth of the RMSE when a column is shuffled: sqrt(m + d) - sqrt(m), m the mean squared error and d its growth,
     whose standard error is that of a mean over rows.
     """
     names = rows.names
     before = np.square(np.asarray(model.predict(ArrayRows(X, None, names))) - y)
     found = []
-    for j, label in enumerate(names or [f"input {j}" for j in range(X.shape[1])]):
+    for label, columns in groups:
         growth = np.zeros(len(y))
         for _ in range(_REPEATS):
             shuffled = X.copy()
-            shuffled[:, j] = rng.permutation(shuffled[:, j])
+            shuffled[:, columns] = rng.permutation(shuffled[:, columns])
             mean = np.asarray(model.predict(ArrayRows(shuffled, None, names)))
             growth += (np.square(mean - y) - before) / _REPEATS
         after = np.sqrt(max(float((before + growth).mean()), 0.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,10 @@ from certgp.data.rows import read_target
 from certgp.errors import ExtrapolationWarning, NotCertifiableError
 from certgp.estimators.simple_models import MOST_ROWS, predict_simple_models
 from certgp.estimators.validation import OutsideRange, check_inputs
+from certgp.gp import Mixture
+from certgp.gp.log_mixture import LogMixture
 from certgp.guarantees import Certificate, Explanation, RankCurve, Yardstick, explain
+from certgp.models.outputs import OutputMixtures
 from certgp.report import Card, Predicted
 
 if TYPE_CHECKING:
@@ -25,11 +28,34 @@ if TYPE_CHECKING:
 def predict_held_out(model: GPRegressor, rows: Rows) -> Predicted:
     """What a model says of rows that hold their target."""
     y = read_target(rows)
+    y = np.exp(y) if models_log(model) else y
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExtrapolationWarning)  # the card counts these rows
-        found = model.distribution(rows)
+        found = distribution_of_target(model, rows)
     mean, variance = found.moments()
-    return Predicted("this model", y, mean, np.sqrt(variance), found.log_density(y), found.cdf(y))
+    skewed = models_log(model)
+    return Predicted("this model", y, mean, np.sqrt(variance), found.log_density(y), found.cdf(y), skewed)
+
+
+def models_log(model: GPRegressor) -> bool:
+    """Has the model learned the logarithm of its target?"""
+    return model.encoding_ is not None and model.encoding_.log_target
+
+
+def modelled_target(model: GPRegressor) -> str:
+    """What the model has learned, in words: its target, or the logarithm of it."""
+    target = model.target_name_ or "y"
+    return f"log({target})" if models_log(model) else target
+
+
+def distribution_of_target(model: GPRegressor, rows: Rows) -> Any:
+    """The predictive distribution of a new y in its own units, also where the model has learned log(y)."""
+    found = model.distribution(rows)
+    if not models_log(model):
+        return found
+    if isinstance(found, OutputMixtures):
+        return OutputMixtures([LogMixture(each) for each in found.mixtures if isinstance(each, Mixture)])
+    return LogMixture(found)
 
 
 def count_outside(model: GPRegressor, rows: Rows) -> OutsideRange:
@@ -44,7 +70,9 @@ def make_card(model: GPRegressor, rows: Rows, train: Rows | None, seed: int = 0)
     if train is None:
         return Card(predicted, (), outside)
     inputs = np.asarray(rows.take(slice(None))[0], dtype=np.float64)
-    baselines, learned = predict_simple_models(train, inputs, predicted.y, seed)
+    baselines, learned = predict_simple_models(train, inputs, read_target(rows), seed)
+    if models_log(model):  # they learn log(y) too
+        baselines = tuple(each.exponential() for each in baselines)
     return Card(predicted, baselines, outside, learned if train.n_rows > MOST_ROWS else None)
 
 
@@ -87,4 +115,4 @@ def yardstick_of(
     """The scales of a model, in the units of y."""
     noise = float(np.sqrt(model.noise_variance_ * model.noise_scale_))
     prior = float(np.sqrt(float(model.kernel_.signal_variance)))
-    return Yardstick(noise, prior, model.target_name_ or "y", latent, coverage, find_rank_curve(model))
+    return Yardstick(noise, prior, modelled_target(model), latent, coverage, find_rank_curve(model))

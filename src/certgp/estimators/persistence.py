@@ -17,6 +17,7 @@ from certgp.kernels import Kernel, kernel_from_description
 from certgp.methods import check_registered, find_registered
 from certgp.models.description import build_model, describe_model, share_model, store_once, use_one_model
 from certgp.models.file import read_model_file, write_model_file
+from certgp.tabular.encoding import Encoding
 from certgp.training import History, Iteration, Trial
 from certgp.version import __version__
 
@@ -49,8 +50,13 @@ def save(estimator: GPRegressor, path: Path, include_training_data: bool) -> Non
         return
     pairs = zip(estimator.outputs_, estimator.models, strict=True)
     described = [_describe(part, model) for part, model in pairs]
+    for _, own in described:
+        own["encoding"] = None  # all have that of the whole
     tensors, aliases = store_once([part for part, _ in described])
     values = _describe_parameters(estimator) | {
+        "encoding": _describe_encoding(estimator),
+        "target_name": estimator.target_name_,
+        "table": None if estimator.table_ is None else asdict(estimator.table_),
         "outputs": [own for _, own in described],
         "aliases": aliases,
         "one_model": share_model(estimator.models),
@@ -77,6 +83,7 @@ def _describe(estimator: GPRegressor, model: FittedModel) -> tuple[dict[str, Ten
         "feature_names": None if names is None else [str(name) for name in names],
         "target_name": estimator.target_name_,
         "table": None if estimator.table_ is None else asdict(estimator.table_),
+        "encoding": _describe_encoding(estimator),
         "choice": {name: attributes[name] for name in _CHOICE if name in attributes},
         "trials": [asdict(trial) for trial in estimator.trials_],
         "history": [asdict(iteration) for iteration in estimator.history_.iterations],
@@ -84,14 +91,27 @@ def _describe(estimator: GPRegressor, model: FittedModel) -> tuple[dict[str, Ten
     return tensors, values
 
 
+def _describe_encoding(estimator: GPRegressor) -> Values | None:
+    return None if estimator.encoding_ is None else estimator.encoding_.describe()
+
+
 def load(path: str | Path, network: nn.Module | None = None) -> Any:
-    """Read a fitted estimator from a file that ``save`` wrote.
+    """Read a fitted estimator from a file that ``save`` wrote; one that learned from a table with words, dates or gaps
+    comes back as a ``TableGP``.
 
     A deep model with a network of your own keeps its weights in the file but not its code: build the same module again
     and pass it as ``network``; it is copied and the saved weights are put into the copy. Likewise an estimator, feature
     map, transform or kernel of your own must have been defined before: import the module that defines it first. Those
     in the modules that packages declare under the entry point group ``certgp.methods`` are found by themselves.
     """
+    from certgp.estimators.table_gp import TableGP
+
+    found = load_estimator(path, network)
+    return found if found.encoding_ is None else TableGP.of(found)
+
+
+def load_estimator(path: str | Path, network: nn.Module | None = None) -> Any:
+    """The same without the table: an estimator that takes the numbers its columns became (``encoding_``)."""
     path = Path(path)
     tensors, values, header = read_model_file(path)
     try:
@@ -115,6 +135,7 @@ def _build_outputs(tensors: dict[str, Tensor], values: Values, network: nn.Modul
     for name in ("n_features_in_", "feature_names_in_"):
         if name in vars(parts[0]):
             estimator.__dict__[name] = vars(parts[0])[name]
+    _restore_table(estimator, values)
     return estimator.hold_outputs(parts)
 
 
@@ -132,12 +153,20 @@ def _build(tensors: dict[str, Any], values: Values, network: nn.Module | None) -
         setattr(estimator, name, value)
     if values["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(values["feature_names"], dtype=object)
-    estimator.target_name_ = values["target_name"]
-    if values["table"] is not None:
-        estimator.table_ = FittedTable(**values["table"] | {"positions": tuple(values["table"]["positions"])})
+    _restore_table(estimator, values)
     estimator.trials_ = tuple(Trial(**trial) for trial in values["trials"])
     estimator.history_ = History(tuple(Iteration(**record) for record in values["history"]))
     return estimator
+
+
+def _restore_table(estimator: GPRegressor, values: Values) -> None:
+    """The table behind the fit; files of certgp 0.2 know nothing of it for several outputs, and no encoding."""
+    estimator.target_name_ = values.get("target_name")
+    table, encoding = values.get("table"), values.get("encoding")
+    if table is not None:
+        estimator.table_ = FittedTable(**table | {"positions": tuple(table["positions"])})
+    if encoding is not None:
+        estimator.encoding_ = Encoding.from_description(encoding)
 
 
 def _is_saved(name: str, value: object) -> bool:

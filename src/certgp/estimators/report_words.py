@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from certgp.estimators.held_out import modelled_target
 from certgp.guarantees import Explanation
 from certgp.report import LEVELS, Advice, Card
 from certgp.report.card import calibration, compare
@@ -29,7 +30,8 @@ _FEW = 100  # held-out rows
 
 def summarise_fit(model: GPRegressor) -> tuple[str, ...]:
     """What was fitted, for a reader who knows nothing of Gaussian processes."""
-    target, names = model.target_name_ or "y", model.column_names
+    target, names = modelled_target(model), model.column_names
+    names = names if model.encoding_ is None else model.encoding_.inputs
     told = f" ({', '.join(names[:8])}{', …' if len(names) > 8 else ''})" if names else ""
     shape = _SMOOTHNESS.get(model.kernel_.name, f"curves of the kernel “{model.kernel_.name}”")
     kept = (
@@ -40,12 +42,17 @@ def summarise_fit(model: GPRegressor) -> tuple[str, ...]:
     noise = float(np.sqrt(model.noise_variance_ * model.noise_scale_))
     varies = ", more in some places than in others" if model.noise_model_ is not None else ""
     return (
-        f"A Gaussian process that learned {target} from {model.n_rows_:,} rows with {model.n_features_in_} "
-        f"input(s){told}. It gives each prediction with its own uncertainty.",
+        f"A Gaussian process that learned {target} from {model.n_rows_:,} rows with "
+        f"{len(names) or model.n_features_in_} input(s){told}{_as_numbers(model)}. It gives each "
+        "prediction with its own uncertainty.",
         f"It expects {shape}: rows with similar inputs have similar {target}. {kept}.",
         f"Observations scatter around its predictions with a standard deviation of {noise:.3g}{varies}.",
         *([f"Why this one: {model.choice_}"] if model.choice_ is not None else []),
     )
+
+
+def _as_numbers(model: GPRegressor) -> str:
+    return "" if model.encoding_ is None else f", which became {model.n_features_in_} numbers"
 
 
 def settings_of(model: GPRegressor) -> tuple[tuple[str, str], ...]:

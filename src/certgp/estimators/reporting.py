@@ -16,7 +16,7 @@ from certgp.data import PickedRows, Rows, as_rows
 from certgp.data.rows import read_target
 from certgp.errors import ExtrapolationWarning, InvalidInputError, NotCertifiableError
 from certgp.estimators.effects import find_effects
-from certgp.estimators.held_out import find_rank_curve, make_card, yardstick_of
+from certgp.estimators.held_out import find_rank_curve, make_card, modelled_target, yardstick_of
 from certgp.estimators.report_words import find_advice, settings_of, summarise_fit
 from certgp.estimators.validation import check_row_pair, load_rows
 from certgp.guarantees import Explanation, RankCurve
@@ -77,6 +77,8 @@ def gather_facts(model: GPRegressor, held_out: Rows, train: Rows | None, title: 
     return Facts(
         title=title or f"A model of {target}",
         target=target,
+        modelled=modelled_target(model),
+        columns=() if model.encoding_ is None else tuple(model.encoding_.lines()),
         summary=summarise_fit(model),
         settings=settings_of(model),
         card=card,

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from certgp.data.tables import replacing
 from certgp.errors import ModelFileError
+from certgp.model_header import FORMAT
 from certgp.models.format2 import upgrade
 from certgp.version import __version__
 
-FORMAT = "certgp-model"
 FORMAT_VERSION = 3
 _READABLE = ("2", "3")
 Tensors = dict[str, Tensor]
@@ -59,15 +59,6 @@ def read_model_file(path: Path) -> tuple[Tensors, dict[str, Any], dict[str, str]
     if version == "2":
         values = upgrade(values, tensors)
     return tensors, values, header
-
-
-def is_model_file(path: Path) -> bool:
-    """Was this file written by ``save``, in any version? Only its header is looked at."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            return (file.metadata() or {}).get("format") == FORMAT
-    except (SafetensorError, OSError, ValueError):
-        return False
 
 
 def _read(path: Path) -> tuple[dict[str, str], Tensors]:

@@ -14,6 +14,7 @@ from certgp.data import Rows
 from certgp.data.columns import Numbers
 from certgp.engines.local import default_chunk_rows
 from certgp.gp import Mixture
+from certgp.gp.log_mixture import LogMixture
 from certgp.gp.shared_features import SharedFeatures
 from certgp.models.fitted import FittedModel
 
@@ -24,7 +25,7 @@ Array = NDArray[np.float64]
 class OutputMixtures:
     """Predictive distributions of q outputs at n rows."""
 
-    mixtures: Sequence[Mixture]
+    mixtures: Sequence[Mixture | LogMixture]
 
     def moments(self) -> tuple[Array, Array]:
         """Means and variances (n, q), (n, q)."""

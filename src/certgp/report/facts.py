@@ -51,10 +51,12 @@ class Facts:
 
     title: str
     target: str
+    modelled: str  # what the model has learned: the target, or the logarithm of it
+    columns: tuple[tuple[str, str], ...]  # what was done to each column of the table; none where they were numbers
     summary: tuple[str, ...]  # what was fitted, in sentences
     settings: tuple[tuple[str, str], ...]  # the same as names and values
     card: Card
-    noise: float  # standard deviation, in the units of the target
+    noise: float  # standard deviation, in the units of what the model has learned
     certificate: Explanation | None
     obstacle: str  # why there is no certificate, where there is none
     effects: tuple[Effect, ...]  # the most relevant input first

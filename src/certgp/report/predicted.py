@@ -23,12 +23,19 @@ class Predicted:
     std: Array  # (n,) of a new observation
     log_density: Array  # (n,) of y
     pit: Array  # (n,) probability that the method gives to values below y; uniform where it is calibrated
+    skewed: bool = False  # are the predictions far from symmetric, as those of a model of log(y)?
 
     @staticmethod
     def gaussian(name: str, y: Array, mean: Array, std: Array) -> Predicted:
         """Of Gaussian predictions."""
         density = gaussian_log_density(y, mean, np.square(std))
         return Predicted(name, y, mean, std, density, np.asarray(ndtr((y - mean) / std)))
+
+    def exponential(self) -> Predicted:
+        """Of exp(y), where these are Gaussian predictions of y: log-normal ones."""
+        y, mean = np.exp(self.y), np.exp(self.mean + 0.5 * np.square(self.std))
+        std = mean * np.sqrt(np.expm1(np.square(self.std)))
+        return Predicted(self.name, y, mean, std, self.log_density - self.y, self.pit, skewed=True)
 
     @property
     def rmse(self) -> float:
@@ -42,7 +49,12 @@ class Predicted:
 
     @property
     def z(self) -> Array:
-        """Residuals in predictive standard deviations (n,)."""
+        """Residuals in predictive standard deviations (n,); of skewed predictions those of a normal y of the same
+        probability.
+        """
+        if self.skewed:
+            tiny = np.finfo(np.float64).eps
+            return np.asarray(ndtri(np.clip(self.pit, tiny, 1.0 - tiny)))
         return (self.y - self.mean) / self.std
 
     def inside(self, coverage: float) -> NDArray[np.bool_]:

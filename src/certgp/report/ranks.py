@@ -110,7 +110,7 @@ def _bound(choice: RankChoice, facts: Facts) -> str:
         return "no bound by rank"
     if choice.shift > 1.0:
         return f"useless ({percent(choice.shift)} of a predictive std)"
-    return f"{percent(choice.shift)} of a predictive std, about {choice.shift * facts.noise:.2g} in {facts.target}"
+    return f"{percent(choice.shift)} of a predictive std, about {choice.shift * facts.noise:.2g} in {facts.modelled}"
 
 
 def _chooser(choices: Sequence[RankChoice], facts: Facts) -> Markup:

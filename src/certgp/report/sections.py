@@ -72,6 +72,26 @@ def fitted(facts: Facts) -> Markup:
     )
 
 
+def columns(facts: Facts) -> Markup | None:
+    """What was done to the columns of the table."""
+    if not facts.columns:
+        return None
+    rows = [list(pair) for pair in facts.columns]
+    told = ["Learned from the training rows alone, kept in the model file, and repeated on every table it predicts."]
+    if facts.modelled != facts.target:
+        told.append(
+            f"The model has learned {facts.modelled}; scores and intervals are in the units of {facts.target}, "
+            f"predictions are means of {facts.target}; noise, effects and what is proven are about {facts.modelled}."
+        )
+    return tag(
+        "section",
+        tag("h2", "What was done to the columns"),
+        *(tag("p", text) for text in told),
+        charts.table(["column", "what was done"], rows, "words"),
+        id="columns",
+    )
+
+
 def scores(facts: Facts) -> Markup:
     """The scores beside simple models."""
     card = facts.card
@@ -129,7 +149,7 @@ def inputs(facts: Facts) -> Markup | None:
         return None
     drawn = [each for each in facts.effects if each.grid is not None]
     limits = input_charts.common_limits(drawn)
-    effects = [input_charts.effect(each, limits, facts.target) for each in drawn]
+    effects = [input_charts.effect(each, limits, facts.modelled) for each in drawn]
     intro = (
         "What the model does with its inputs, which need not be what they cause. Effects are averages: where inputs "
         "act together, single rows may go another way."

@@ -1,0 +1,117 @@
+"""Several outputs on the command line: each is a model of its own, with its own card and its own certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from certgp.cli.card import card_fields, card_text, make_card
+from certgp.cli.output import aligned
+from certgp.cli.proof import Proof, prove
+from certgp.cli.told_columns import columns_fields, columns_text, hold_out_notes
+from certgp.cli.words import in_cli_words
+
+if TYPE_CHECKING:
+    import argparse
+
+    from certgp.cli.training_data import TrainingRows
+    from certgp.data import Rows
+    from certgp.estimators import GPRegressor
+
+
+@dataclass(frozen=True, eq=False)
+class FittedOutput:
+    """One output after a fit."""
+
+    name: str
+    model: GPRegressor
+    rows: TrainingRows
+    proof: Proof
+
+
+def name_outputs(model: GPRegressor) -> tuple[str, ...]:
+    """What the outputs of a model are called, their columns or else their numbers; each is told its own."""
+    assert model.outputs_ is not None
+    encoding = model.encoding_
+    names = tuple(map(str, range(len(model.outputs_)))) if encoding is None else encoding.targets
+    for name, part in zip(names, model.outputs_, strict=True):
+        part.target_name_ = name if encoding is not None else f"output {name}"
+        part.encoding_ = None if encoding is None else replace(encoding, targets=(name,))
+    return names
+
+
+def split_outputs(model: GPRegressor, rows: TrainingRows, seconds: float) -> list[FittedOutput]:
+    """The outputs of a fit that took so many CPU seconds, with their rows and proofs."""
+    assert model.outputs_ is not None
+    names = name_outputs(model)
+    return [
+        FittedOutput(name, part, _own_rows(rows, j, name), prove(part, seconds))
+        for j, (name, part) in enumerate(zip(names, model.outputs_, strict=True))
+    ]
+
+
+def tell_fit(
+    outputs: Sequence[FittedOutput], arguments: argparse.Namespace, seconds: float
+) -> tuple[dict[str, object], str]:
+    """The outcome of a fit for machines and for people."""
+    first = outputs[0]
+    encoding = (
+        replace(first.rows.encoding, targets=tuple(each.name for each in outputs)) if first.rows.encoding else None
+    )
+    found = {each.name: _tell(each, arguments.seed) for each in outputs}
+    fields: dict[str, object] = {
+        "command": "fit",
+        "model": str(arguments.out),
+        "method": arguments.method,
+        "seconds": seconds,
+        "n_rows": first.rows.train.n_rows,
+        "columns": list(first.rows.data.inputs),
+        "outputs": {name: own for name, (own, _) in found.items()},
+    } | columns_fields(encoding)
+    facts = [
+        ("model", f"{type(first.model).__name__}, {len(outputs)} outputs: {', '.join(found)}"),
+        ("data", f"{first.rows.train.n_rows:,} rows, {len(first.rows.data.inputs)} input column(s)"),
+        ("time", f"{seconds:.1f} s"),
+    ]
+    parts = [f"{name}\n{'=' * len(name)}\n{text}" for name, (_, text) in found.items()]
+    steps = [("to certify", f"certgp certify {arguments.out}"), ("saved", str(arguments.out))]
+    return fields, "\n\n".join([aligned(facts), *columns_text(encoding), *parts, aligned(steps)])
+
+
+def _tell(output: FittedOutput, seed: int) -> tuple[dict[str, object], str]:
+    model, rows, proof = output.model, output.rows, output.proof
+    certificate = proof.certificate
+    card = None if rows.test is None else make_card(model, rows, seed)
+    fields: dict[str, object] = {
+        "kernel": model.kernel_.name,
+        "noise_variance": float(model.noise_variance_),
+        "log_marginal_likelihood": float(model.log_marginal_likelihood_),
+        "certificate": None if certificate is None else certificate.to_dict(),
+        "not_certifiable": proof.obstacle,
+        "proof_put_off": proof.put_off,
+    } | card_fields(card)
+    facts = [("model", f"{model.kernel_.name} kernel, noise {model.noise_variance_**0.5:.5g} (standard deviation)")]
+    if certificate is not None:
+        explained = model.explain(certificate, coverage=None if card is None else card.model.coverage(0.95))
+        fields["meaning"] = meaning = [in_cli_words(each) for each in explained.meaning]
+        facts.append(("certified", " ".join(meaning)))
+    else:
+        facts.append(("certified", f"no: {proof.obstacle}" if proof.obstacle else f"not yet: {proof.put_off}"))
+    return fields, "\n\n".join([aligned(facts), card_text(card, hold_out_notes(rows))])
+
+
+def _own_rows(rows: TrainingRows, j: int, name: str) -> TrainingRows:
+    """The rows of one output."""
+    encoding = None if rows.encoding is None else replace(rows.encoding, targets=(name,))
+    test = None if rows.test is None else _with_target(rows.test, j)
+    return replace(
+        rows, data=replace(rows.data, targets=(name,)), train=_with_target(rows.train, j), test=test, encoding=encoding
+    )
+
+
+def _with_target(rows: Rows, j: int) -> Rows:
+    from certgp.data.outputs import TargetRows
+    from certgp.data.rows import read_target
+
+    return TargetRows(rows, read_target(rows)[:, j])
