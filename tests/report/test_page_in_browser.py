@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
-from chromium import CONTRAST, browsing, find_chromium
+
+from chromium import CONTRAST, browsing, require_chromium
 
 SHOWN = """
 Object.fromEntries(["rank", "bound", "score", "memory", "time"].map(
@@ -15,10 +14,7 @@ Object.fromEntries(["rank", "bound", "score", "memory", "time"].map(
 
 @pytest.fixture(scope="module")
 def tab(page, tmp_path_factory):
-    chromium = find_chromium()
-    if chromium is None:
-        assert "CI" not in os.environ, "chromium is missing; scripts/install_browser.sh installs it"
-        pytest.skip("no chromium here; scripts/install_browser.sh installs it")
+    chromium = require_chromium()
     with browsing(chromium, tmp_path_factory.mktemp("profile")) as found:
         found.look(1100, 900)
         found.open(page)

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--headless=new",
@@ -66,6 +68,15 @@ def find_chromium() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
+def require_chromium() -> str:
+    """Its path; without it tests are skipped, but not in CI."""
+    found = find_chromium()
+    if found is None:
+        assert "CI" not in os.environ, "chromium is missing; scripts/install_browser.sh installs it"
+        pytest.skip("no chromium here; scripts/install_browser.sh installs it")
+    return found
+
+
 class Page:
     """One tab: commands go out, answers and events come in, each ended by a zero byte."""
 
@@ -94,8 +105,12 @@ class Page:
 
     def open(self, path: Path) -> None:
         """Load a file and wait until it is there."""
+        self.visit(path.as_uri())
+
+    def visit(self, url: str) -> None:
+        """Load a page and wait until it is there."""
         self.events.clear()
-        self.send("Page.navigate", url=path.as_uri())
+        self.send("Page.navigate", url=url)
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self._receive())
 
