@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from chromium import CONTRAST, browsing, find_chromium
+from chromium import CONTRAST, browsing, require_chromium
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("index", "theorems", "gallery", "api/estimators")
@@ -34,11 +33,7 @@ def site(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory):
-    chromium = find_chromium()
-    if chromium is None:
-        assert "CI" not in os.environ, "chromium is missing; scripts/install_browser.sh installs it"
-        pytest.skip("no chromium here; scripts/install_browser.sh installs it")
-    with browsing(chromium, tmp_path_factory.mktemp("profile")) as found:
+    with browsing(require_chromium(), tmp_path_factory.mktemp("profile")) as found:
         yield found
 
 

@@ -170,7 +170,8 @@ class StoredRows(Rows):
         return self._with(np.concatenate([each._numbers[:] for each in (self, *others)]))
 
     def _with(self, numbers: NDArray[Any]) -> StoredRows:
-        return StoredRows(numbers, self.n_columns, self.names, target=self._target, weight=self._weight)
+        target = tuple(self._target) if isinstance(self._target, list) else self._target
+        return StoredRows(numbers, self.n_columns, self.names, target=target, weight=self._weight)
 
     def take(self, positions: Positions) -> tuple[Numbers, Numbers | None]:
         found = self._numbers[positions]

@@ -45,7 +45,7 @@ from certgp.guarantees.prediction_bounds import Confirm
 from certgp.guarantees.statistical import DEFAULT_PROBES
 from certgp.methods import registered_name
 from certgp.models import FittedModel, FittedOutputs
-from certgp.training import OptimisationResult
+from certgp.training import Callback, OptimisationResult
 from certgp.training.recipes import Fit, Settings, Trainer
 
 Array = NDArray[np.float64]
