@@ -196,14 +196,14 @@ def measure_partial_fit(folder: Path, rows: int, method: str, rank: int) -> dict
 
 
 def measure_bytes(folder: Path, rows: int, method: str, rank: int) -> dict[str, object]:
-    """What moves in an evaluation on a cluster, at two sizes."""
+    """What moves in an evaluation on a cluster, at two sizes with as many parts."""
     sizes = {size: parts_of(folder, size) for size in (rows // 4, rows)}
-    return scaling_cluster.measure_bytes(features_of(folder, method, rank), sizes)
+    return scaling_cluster.measure_bytes(features_of(folder, method, rank, held=True), sizes)
 
 
 def measure_workers(folder: Path, rows: int, method: str, rank: int) -> dict[str, object]:
     """An evaluation on one worker and on two."""
-    return scaling_cluster.measure_workers(features_of(folder, method, rank), parts_of(folder, rows))
+    return scaling_cluster.measure_workers(features_of(folder, method, rank, held=True), parts_of(folder, rows))
 
 
 def measure_cost(folder: Path, rows: int, method: str, rank: int) -> dict[str, object]:
@@ -232,11 +232,13 @@ def measure_cluster_fit(folder: Path, rows: int, method: str, rank: int) -> dict
     }
 
 
-def features_of(folder: Path, method: str, rank: int):
-    """The features of a model fitted to the first file, with parameters to be learned."""
+def features_of(folder: Path, method: str, rank: int, held: bool = False):
+    """The features of a model fitted to the first file, or at held hyper-parameters, with parameters to be learned."""
     import certgp
 
-    fitted = unfitted(method, rank, max_iter=3).fit(certgp.read(parts_of(folder, PART_ROWS), target="y"))
+    fitted = unfitted(method, rank, **(HELD if held else {"max_iter": 3})).fit(
+        certgp.read(parts_of(folder, PART_ROWS), target="y")
+    )
     return deepcopy(fitted._model.process.model).requires_grad_(True)
 
 
@@ -307,7 +309,7 @@ def run_all(folder: Path, rows: int, methods: list[str], rank: int, parts: list[
         if "partial_fit" in parts:
             yield run_alone("partial_fit", folder, min(rows, PART_ROWS), method, rank)
         if "bytes" in parts:
-            yield run_alone("bytes", folder, rows, method, rank)
+            yield run_alone("bytes", folder, min(rows, 1_600_000), method, rank)
         if "workers" in parts:
             yield run_alone("workers", folder, min(rows, 2_000_000), method, 2 * rank)
         if "cost" in parts:

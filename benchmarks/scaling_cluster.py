@@ -11,6 +11,7 @@ import numpy as np
 
 RANKS = (25, 50, 100, 200, 400)  # the last one is not fitted to
 _EVALUATIONS = 2
+_PARTITIONS = 16  # below 64, so that smaller files have as many
 
 
 @contextmanager
@@ -23,13 +24,13 @@ def cluster_of(workers: int) -> Iterator[Any]:
         yield client
 
 
-def objective_there(client: Any, files: list[str], features: Any) -> tuple[Any, Any]:
+def objective_there(client: Any, files: list[str], features: Any, partitions: int | None = None) -> tuple[Any, Any]:
     """An objective over rows that the workers have read, and the engine."""
     from certgp.data import StandardisedRows, Standardiser, summarise
     from certgp.engines.dask import DaskEngine
     from certgp.training.full_batch.objective import LowRankObjective
 
-    engine = DaskEngine(client)
+    engine = DaskEngine(client, partitions=partitions)
     rows = engine.read(files, target="y")
     source = StandardisedRows(rows, Standardiser.of(summarise(rows)))
     return LowRankObjective(features, source, engine, "marginal"), engine
@@ -51,7 +52,7 @@ def measure_bytes(features: Any, sizes: dict[int, list[str]]) -> dict[str, objec
     found: dict[str, object] = {}
     with cluster_of(2) as client:
         for rows, files in sizes.items():
-            objective, engine = objective_there(client, files, features)
+            objective, engine = objective_there(client, files, features, _PARTITIONS)
             start = objective.start()
             objective.evaluate(start)
             sent: list[int] = []

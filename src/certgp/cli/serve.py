@@ -6,6 +6,7 @@ import argparse
 import os
 import socket
 import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,10 +86,12 @@ def _listen(host: str, port: int) -> socket.socket:
     """A socket on this address, before the model is loaded: a taken port is the commonest trouble."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        found = socket.socket(family, kind)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
-        found.listen(2_048)  # whoever reads the address may ask at once
+        with ExitStack() as closing:
+            found = closing.enter_context(socket.socket(family, kind))
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(address)
+            found.listen(2_048)  # whoever reads the address may ask at once
+            closing.pop_all()  # it stays open
     except OSError as error:
         raise InvalidInputError(
             f"cannot listen on {host}, port {port} ({error.strerror or error}); choose another --host or --port"

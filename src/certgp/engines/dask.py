@@ -137,7 +137,8 @@ class DaskEngine:
         partitions, make = self._partitions_of(source)
         job = self._cluster.keep((task, make, torch.is_grad_enabled()))
         rows = self.chunk_rows or default_chunk_rows(rank)
-        sums = [submit(_fold_partition, job, part, rows) for part in partitions]
+        places = zip(partitions, self._cluster.holders(partitions), strict=True)
+        sums = [submit(_fold_partition, job, part, rows, near=near) for part, near in places]
         while len(sums) > 1:
             sums = [submit(_add_all, sums[i : i + _FAN_IN]) for i in range(0, len(sums), _FAN_IN)]
         found: T = sums[0].result()

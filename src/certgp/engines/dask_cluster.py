@@ -32,9 +32,19 @@ class Cluster:
     def __init__(self, cluster: Client | str) -> None:
         self.client = _connect(cluster)
 
-    def submit(self, task: Callable[..., Any], *arguments: Any, retries: int = RETRIES) -> Future:
-        """A future of task(*arguments), among which there may be futures and lists of them."""
-        return self.client.submit(task, *arguments, retries=retries, pure=False)
+    def submit(
+        self, task: Callable[..., Any], *arguments: Any, retries: int = RETRIES, near: Sequence[str] = ()
+    ) -> Future:
+        """A future of task(*arguments), among which there may be futures and lists of them. It runs on one of the
+        workers ``near``, as long as there is one: Dask might move rows to the worker that holds the task.
+        """
+        places = {"workers": list(near), "allow_other_workers": True} if near else {}
+        return self.client.submit(task, *arguments, retries=retries, pure=False, **places)
+
+    def holders(self, futures: Sequence[Future]) -> list[tuple[str, ...]]:
+        """The workers that hold the results of these futures; none for those that are yet to be made."""
+        found = self.client.who_has(futures)
+        return [tuple(found.get(future.key, ())) for future in futures]
 
     def keep(self, value: Any) -> Future:
         """A future of what is sent once and used by many tasks; as a task of its own, Dask can send it again."""

@@ -63,7 +63,11 @@ class DaskParts:
     def run(self, task: Task[R], chosen: Chosen) -> Iterator[R]:
         """task(part, argument) for the chosen parts, on the workers; results come in this order."""
         submit, job = self.cluster.submit, self.cluster.keep(task)
-        return self.cluster.in_order([partial(submit, _run, job, self.futures[i], argument) for i, argument in chosen])
+        parts = [self.futures[i] for i, _ in chosen]
+        places = zip(parts, chosen, self.cluster.holders(parts), strict=True)
+        return self.cluster.in_order(
+            [partial(submit, _run, job, part, argument, near=near) for part, (_, argument), near in places]
+        )
 
     def picked(self, task: Task[StoredRows], groups: Sequence[Chosen], counts: Sequence[int]) -> DaskParts:
         """New parts on the workers: task(part, argument) of each group's members, joined."""
