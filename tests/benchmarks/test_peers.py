@@ -188,40 +188,25 @@ def test_from_end_to_end(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 2))
     np.savez(tmp_path / "yacht.npz", X=X, y=np.sin(X[:, 0]) + 0.1 * rng.standard_normal(300))
-    contestants = ("--peers", "sklearn-nystroem:2", "--models", "fourier:20")
+    contestants = ("--peers", "sklearn-nystroem:2", "--models", "fourier:20", "deep-mercer:4")
     output = ("--json", "--plot", str(tmp_path / "picture.png"))
     done = command(tmp_path, "--data", "yacht", "--rank", "20", "--threads", "1", *contestants, *output)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    peer, model = result["runs"]
-    assert (peer["contestant"], model["contestant"]) == ("sklearn-nystroem:2", "fourier:20")
+    runs = {run["contestant"]: run for run in result["runs"]}
+    peer, model, deep = (runs[name] for name in ("sklearn-nystroem:2", "fourier:20", "deep-mercer:4"))
     assert len(model["trace"]) > 2  # not only its end
     seconds = [point["seconds"] for point in model["trace"]]
     assert seconds == sorted(seconds)
     assert model["trace"][-1]["nlpd"] < model["trace"][0]["nlpd"]
     assert result["races"][0]["target"] == peer["trace"][-1]["nlpd"]
+    assert {race["model"] for race in result["races"]} == {"fourier:20", "deep-mercer:4"}
+    assert (deep["about"]["rank"], deep["about"]["iterations"]) == (15, 4)  # a rank of its own
+    assert len(deep["trace"]) > 1
+    assert MODELS["deep-mercer"].unit == "epochs"
     assert result["failures"] == []
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
     assert "of its time" in done.stderr
-
-
-def test_deep_models_run_beside_peers_at_their_own_rank(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 2))
-    np.savez(tmp_path / "yacht.npz", X=X, y=np.sin(X[:, 0]) + 0.1 * rng.standard_normal(300))
-    contestants = ("--peers", "sklearn-nystroem:2", "--models", "deep-fourier:4", "deep-mercer:4")
-    done = command(tmp_path, "--data", "yacht", "--rank", "20", "--threads", "1", *contestants, "--json")
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    runs = {run["contestant"]: run for run in result["runs"]}
-    assert [runs[name]["about"]["rank"] for name in ("deep-fourier:4", "deep-mercer:4")] == [40, 15]
-    assert [runs[name]["about"]["iterations"] for name in ("deep-fourier:4", "deep-mercer:4")] == [4, 4]
-    assert all(len(runs[name]["trace"]) > 1 for name in ("deep-fourier:4", "deep-mercer:4"))  # not only its end
-    assert {(race["peer"], race["model"]) for race in result["races"]} == {
-        ("sklearn-nystroem:2", "deep-fourier:4"),
-        ("sklearn-nystroem:2", "deep-mercer:4"),
-    }
-    assert MODELS["deep-mercer"].unit == "epochs"
 
 
 def test_every_contestant_has_a_colour_and_a_marker():

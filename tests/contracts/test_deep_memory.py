@@ -6,8 +6,8 @@ import json
 import subprocess
 import sys
 
-ROWS, WIDTH = 100_000, 2048
-LIMIT_MB = 300.0  # the activations of all rows in one layer have 820 MB in float32; allocators keep some reserves
+ROWS, WIDTH = 60_000, 2048
+LIMIT_MB = 300.0  # the activations of all rows in one layer have 490 MB in float32; allocators keep some reserves
 PROGRAM = f"""
 import json
 import numpy as np, psutil, torch
