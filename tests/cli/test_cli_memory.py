@@ -6,7 +6,7 @@ import pytest
 
 import cli_memory
 
-ROWS, COLUMNS = 200_000, 10
+ROWS, COLUMNS = 300_000, 10
 MOST_COPIES = 2.5
 BUFFERS_MIB = 64.0  # of chunks, whatever the number of rows
 MOST_FOR_PREDICT_MIB = 160.0
