@@ -50,44 +50,53 @@ class Cluster:
         """A future of what is sent once and used by many tasks; as a task of its own, Dask can send it again."""
         return self.client.submit(_keep, value, pure=False)
 
-    def attempt(self, action: Callable[[], R], start_anew: Callable[[], None] = lambda: None) -> R:
-        """What an action gives, which waits for futures; again, after ``start_anew``, where it lost what was sent."""
-        self._wait_for_workers(None)
+    def attempt(
+        self, action: Callable[[], R], start_anew: Callable[[], None] = lambda: None, needs_workers: bool = True
+    ) -> R:
+        """What an action gives, which waits for futures or makes some; again, after ``start_anew``, where it lost what
+        was sent.
+        """
+        if needs_workers:
+            self._wait_for_workers(None)
         for _ in range(RETRIES):
             try:
                 return action()
             except distributed.KilledWorker as error:
                 raise ClusterError(f"workers end again and again on the same task ({error}); {_LOOK}") from error
             except (distributed.CancelledError, OSError, TimeoutError) as error:
-                start_anew()
                 self._wait_for_workers(error)
+                start_anew()
         raise ClusterError(f"what was sent was lost with its workers {RETRIES} times in one pass; {_LOOK}")
 
     def in_order(self, submit: Sequence[Callable[[], Future]]) -> Iterator[Any]:
         """Results of futures in their order; so many are under way that nobody waits, and no more."""
         todo = iter(submit)
-        running = deque((again, again()) for again in islice(todo, _AHEAD))
+        running = deque((again, self._start(again)) for again in islice(todo, _AHEAD))
         while running:
             again, future = running.popleft()
             waiting = [future]
 
             def start_anew(waiting: list[Future] = waiting, again: Callable[[], Future] = again) -> None:
-                waiting[0] = again()
+                waiting[0] = self._start(again)
 
             yield self.attempt(partial(_result, waiting), start_anew)
             del future, waiting
-            running.extend((again, again()) for again in islice(todo, 1))
+            running.extend((again, self._start(again)) for again in islice(todo, 1))
+
+    def _start(self, submit: Callable[[], Future]) -> Future:
+        """A future; making it fails where those that it needs went with the scheduler."""
+        return self.attempt(submit, needs_workers=False)
 
     def _wait_for_workers(self, reason: Exception | None) -> None:
         """Go on once there is a worker; without a scheduler there is nothing to wait for."""
         if self.client.status == "running":
             try:
                 self.client.wait_for_workers(1, timeout=_RETURN)
-            except (OSError, TimeoutError) as error:
+            except (distributed.CancelledError, OSError, RuntimeError, TimeoutError) as error:
                 reason = error
             else:
                 return
-        why = "" if reason is None else f" ({type(reason).__name__}: {reason})"
+        why = "" if reason is None else f" ({type(reason).__name__})"
         raise ClusterError(
             f"the Dask scheduler or all its workers are gone{why}; start the cluster again and run the same once more: "
             "a fit with a checkpoint goes on where it was"

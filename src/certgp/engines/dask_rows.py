@@ -64,19 +64,24 @@ class DaskParts:
         """task(part, argument) for the chosen parts, on the workers; results come in this order."""
         submit, job = self.cluster.submit, self.cluster.keep(task)
         parts = [self.futures[i] for i, _ in chosen]
-        places = zip(parts, chosen, self.cluster.holders(parts), strict=True)
+        holders = self.cluster.attempt(partial(self.cluster.holders, parts))
+        places = zip(parts, chosen, holders, strict=True)
         return self.cluster.in_order(
             [partial(submit, _run, job, part, argument, near=near) for part, (_, argument), near in places]
         )
 
     def picked(self, task: Task[StoredRows], groups: Sequence[Chosen], counts: Sequence[int]) -> DaskParts:
         """New parts on the workers: task(part, argument) of each group's members, joined."""
+        futures = self.cluster.attempt(partial(self._pick, task, groups))
+        return DaskParts(self.cluster, futures, counts, self._partitions)
+
+    def _pick(self, task: Task[StoredRows], groups: Sequence[Chosen]) -> list[Future]:
         submit, job = self.cluster.submit, self.cluster.keep(task)
         futures = []
         for group in groups:
             members = [submit(_run, job, self.futures[i], argument) for i, argument in group]
             futures.append(members[0] if len(members) == 1 else submit(join_stored, members))
-        return DaskParts(self.cluster, futures, counts, self._partitions)
+        return futures
 
     def rows_per_part(self, n_rows: int) -> int | None:
         """None for so few rows that they had better come to the client."""
