@@ -116,14 +116,14 @@ class TableInputs(Inputs):
         return column.levels[0] if isinstance(column, MeanColumn) else True
 
     def _schema(self, column: Column) -> dict[str, Any]:
-        ways: list[dict[str, Any]] = [
-            {"type": "string"} if self._encoding.imputes else {"type": "string", "minLength": 1}
-        ]
+        text = {"type": "string"} if self._encoding.imputes else {"type": "string", "minLength": 1}
         if isinstance(column, NumberColumn):
-            ways = [{"type": "number"}]
+            ways: list[dict[str, Any]] = [{"type": "number"}]
         elif isinstance(column, (LevelColumn, MeanColumn)):
-            ways += [{"type": "number"}, {"type": "boolean"}]
-        elif not isinstance(column, MomentColumn):
+            ways = [text, {"type": "number"}, {"type": "boolean"}]
+        elif isinstance(column, MomentColumn):
+            ways = [text | {"format": "date"} if column.is_plain_date else text]  # other forms have no name there
+        else:
             ways = [{"type": "boolean"}, {"enum": [*TRUE_WORDS, *FALSE_WORDS]}]
         ways += [{"type": "null"}] if self._encoding.imputes else []
         examples = _few_levels(column) or [self._example(column)]

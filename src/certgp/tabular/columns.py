@@ -154,10 +154,15 @@ class MomentColumn(Column):
             found += [np.sin(angle), np.cos(angle)]
         return np.concatenate([np.stack(found, 1), self.filling.flags(values)], 1)
 
+    @property
+    def is_plain_date(self) -> bool:
+        """Are these days, written as 2024-12-31?"""
+        return self.form in (None, ISO) and "time of day" not in self.parts
+
     def example(self) -> str:
         """The first training moment, written as in the fit."""
         first = datetime(1970, 1, 1) + timedelta(seconds=self.origin)
-        usual = "%Y-%m-%d %H:%M:%S" if "time of day" in self.parts else "%Y-%m-%d"
+        usual = "%Y-%m-%d" if self.is_plain_date else "%Y-%m-%d %H:%M:%S"
         return first.strftime(usual if self.form in (None, ISO) else self.form)
 
     def words(self) -> str:
