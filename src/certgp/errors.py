@@ -36,10 +36,13 @@ class DataFileError(CertgpError, ValueError):
 
 
 class TableProblemsError(CertgpError, ValueError):
-    """Everything that is wrong with a table, column by column, in one message."""
+    """Everything that is wrong with a table, column by column, in one message.
 
-    def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
+    ``first`` is the column and the row (from 0) of the first problem, where it is about values.
+    """
+
+    def __init__(self, problems: Sequence[str], first: tuple[str, int] | None = None) -> None:
+        self.problems, self.first = tuple(problems), first
         lines = [f"  {i}. {problem}" for i, problem in enumerate(self.problems, 1)]
         several = "\n".join([f"the table has {len(lines)} problems", *lines])
         super().__init__(self.problems[0] if len(lines) == 1 else several)

@@ -27,6 +27,16 @@ def test_density_and_moments_agree(row) -> None:
     np.testing.assert_allclose([total, mean, square], [1.0, found[row], variance[row]], rtol=1e-6)
 
 
+@pytest.mark.parametrize("row", [0, 1])
+@pytest.mark.parametrize("y", [0.4, 3.0])
+def test_the_ranked_probability_score_is_the_integral_of_the_squared_cdf(row, y) -> None:
+    low = quad(lambda t: LAW.cdf(np.full(2, t))[row] ** 2, 0.0, y, limit=200)[0]
+    high = quad(lambda t: (1.0 - LAW.cdf(np.full(2, t))[row]) ** 2, y, 200.0, limit=300)[0]
+    np.testing.assert_allclose(LAW.crps(np.full(2, y))[row], low + high, rtol=1e-6)
+    below = LAW.crps(np.array([0.0, 0.0])) + 2.0  # no probability there: it grows with the distance
+    np.testing.assert_allclose(LAW.crps(np.array([-2.0, -2.0])), below, rtol=1e-12)
+
+
 def test_quantiles_invert_the_cdf_and_one_component_is_log_normal() -> None:
     levels = np.array([0.05, 0.5, 0.9])
     for level, y in zip(levels, LAW.quantiles(levels).T, strict=True):

@@ -15,6 +15,7 @@ import uvicorn
 
 from certgp.estimators import GPRegressor
 from certgp.serving import Limits, ServedModel, make_app
+from certgp.tabular import TableGP
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Client:
 
 
 @contextmanager
-def serving(model: GPRegressor, limits: Limits) -> Iterator[Client]:
+def serving(model: GPRegressor | TableGP, limits: Limits) -> Iterator[Client]:
     settings = uvicorn.Config(make_app(ServedModel(model, "m"), limits), port=0, log_level="error", lifespan="off")
     server = uvicorn.Server(settings)
     thread = threading.Thread(target=server.run)

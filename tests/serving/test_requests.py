@@ -11,8 +11,10 @@ import pytest
 from running import serving
 
 from certgp.serving import Limits, ServedModel
+from certgp.serving.inputs import Asked
 from certgp.serving.limits import LimitedBody
-from certgp.serving.served import Question, RefusedRequestError
+from certgp.serving.refusal import RefusedRequestError
+from certgp.serving.served import Question
 
 ROW = [0.5, -0.5, 1.0]
 NAMES = ["height", "the <b>width</b>", "idle"]
@@ -62,6 +64,10 @@ def test_rows_outside_the_training_range_are_counted(server):
         ('{"rows": [[1, ' + "9" * 400 + ", 3]]}", 422, "rows[0][1]", ""),
         ({"records": [{"height": 1.0}]}, 422, "records[0].the <b>width</b>", "misses"),
         ({"records": [dict.fromkeys(NAMES, 1.0) | {"x": 1.0}]}, 422, "records[0].x", "which the model has not"),
+        ({"records": [dict.fromkeys(NAMES, "1")]}, 422, "records[0].height", "valid number"),
+        ({"records": [dict.fromkeys(NAMES, True)]}, 422, "records[0].height", "valid number"),
+        ('{"records": [{"\\ud800": 1}]}', 422, "records[0].height", "misses"),
+        ('{"records": 10' + "0" * 400 + "}", 422, "records", "list"),
         ({"rows": [ROW], "coverage": 1.0}, 422, "coverage", "less than or equal"),
         ({"rows": [ROW], "coverage": 0.9999999999999999}, 422, "coverage", "less than or equal"),
         ({"rows": [ROW], "quantiles": [0.5, 0.0]}, 422, "quantiles[1]", "greater than or equal"),
@@ -119,7 +125,7 @@ def test_predictions_that_take_too_long_or_too_many_that_wait_are_given_up(fitte
     with serving(fitted, Limits(at_once=2, max_waiting=-2)) as server:
         assert server.predict({"rows": [ROW]}).status == 503
         assert server.get("/health").status == 200
-    served, question = ServedModel(fitted, "m"), Question(np.zeros((2_500, 3)), 0.9, (), True)
+    served, question = ServedModel(fitted, "m"), Question(Asked(np.zeros((2_500, 3))), 0.9, (), True)
     looks = iter([True, True, False])
     with pytest.raises(RefusedRequestError, match="took too long"):
         served.answer(question, lambda: next(looks))

@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+from running import serving
 
+from certgp.serving import Limits, ServedModel
 from chromium import CONTRAST, browsing, require_chromium
+from table_cases import small_table_gp
 
 SHOWN = "Object.fromEntries(['mean', 'interval', 'std', 'note'].map(k => [k, document.getElementById(k).textContent]))"
 
@@ -46,6 +49,23 @@ def test_the_form_predicts_and_nothing_leaves_the_machine(tab, server):
     asked = {event["request"]["url"] for event in tab.of("Network.requestWillBeSent")}
     assert all(url.startswith(home) for url in asked), asked
     assert not tab.of("Log.entryAdded") + tab.of("Runtime.exceptionThrown")
+
+
+def test_the_form_of_a_table_sends_choices_texts_and_gaps(tab):
+    model, shown = small_table_gp(), "document.getElementById('mean').textContent"
+    with serving(model, Limits()) as server:
+        tab.look(1100, 900)
+        tab.visit(f"http://127.0.0.1:{server.port}/")
+        assert tab.evaluate("document.getElementById('x1').tagName") == "SELECT"
+        for value, note in (("red", ""), ("", "1 gap(s) were filled in")):
+            tab.evaluate(f"document.getElementById('x1').value = '{value}'; {shown} = '';")
+            tab.evaluate("document.querySelector('button').click()")
+            wait_for(tab, f"{shown} !== ''")
+            record = dict(zip(model.encoding_.inputs, ServedModel(model, "m").inputs.example(), strict=True))
+            told = server.predict({"records": [record | {"colour": value or None}]}).json()
+            assert float(tab.evaluate(shown).replace(",", "")) == pytest.approx(told["mean"][0], rel=1e-4)
+            assert note in tab.evaluate(SHOWN)["note"]
+        assert not tab.of("Log.entryAdded") + tab.of("Runtime.exceptionThrown")
 
 
 @pytest.mark.parametrize("page", ["/", "/docs"])

@@ -15,8 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import certgp
+from certgp import metrics
 from certgp.data import ArrayRows
 from certgp.errors import InvalidInputError, TableProblemsError
+from certgp.plots import CalibrationDisplay, RankCurveDisplay
 from certgp.tabular import TableEncoder, TableGP
 from table_cases import SHOPS, messy
 
@@ -98,6 +100,20 @@ def test_log_targets_are_in_the_units_of_y(logged) -> None:
     assert "log(price)" in logged.explain(logged.certify()).meaning[0]
 
 
+def test_scorers_and_displays_take_a_table(logged) -> None:
+    y = NEW["price"].to_numpy()
+    assert metrics.neg_nlpd(logged, NEW, y) == pytest.approx(-logged.nlpd(NEW))
+    lower, upper = logged.predict_interval(NEW, 0.8)
+    assert metrics.Coverage(0.8)(logged, NEW, y) == pytest.approx(np.mean((lower <= y) & (y <= upper)))
+    assert metrics.neg_crps(logged, NEW, y) == pytest.approx(-logged.distribution(NEW).crps(y).mean())
+    shown = CalibrationDisplay.from_estimator(logged, NEW)
+    np.testing.assert_allclose(shown.predicted.y, y)
+    np.testing.assert_allclose(shown.predicted.mean, logged.predict(NEW))
+    assert shown.target == "price"
+    curve = RankCurveDisplay.from_estimator(logged, NEW[INPUTS], y).curve
+    assert curve.nlpd[-1] == pytest.approx(logged.nlpd(NEW) - np.log(y).mean(), rel=1e-6)
+
+
 def test_a_file_brings_model_and_columns_back(logged, tmp_path) -> None:
     logged.save(tmp_path / "table.model")
     again = certgp.load(tmp_path / "table.model")
@@ -124,6 +140,10 @@ def test_unknown_levels_and_gaps_of_new_rows(logged) -> None:
 def test_several_targets_and_arrays_as_target() -> None:
     two = TableGP(quick(), missing="impute").fit(FRAME[:100].assign(twice=2 * FRAME["price"]), ["price", "twice"])
     mean = two.predict(FRAME[100:110])
+    y = np.stack([FRAME["price"][100:110], 2 * FRAME["price"][100:110]], 1)
+    assert metrics.neg_nlpd(two, FRAME[100:110], y) == pytest.approx(-two.nlpd(FRAME[100:110], y).mean())
+    y[0, 1] = np.nan
+    assert np.isfinite([score(two, FRAME[100:110], y) for score in (metrics.neg_crps, metrics.Coverage())]).all()
     assert mean.shape == (10, 2)
     np.testing.assert_allclose(mean[:, 1], 2 * mean[:, 0], rtol=1e-6)
     assert sum(name.startswith("shop (mean target") for name in two.encoding_.names) == 2

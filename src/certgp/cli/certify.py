@@ -24,7 +24,6 @@ from certgp.cli.cluster import add_scheduler_option, engine_of, refuse_scheduler
 from certgp.cli.fitted_rows import training_rows
 from certgp.cli.new_rows import ModelFacts, read_new
 from certgp.cli.output import Console
-from certgp.cli.several_outputs import name_outputs
 from certgp.cli.table_options import add_text_options
 from certgp.cli.words import in_cli_words
 from certgp.errors import InvalidInputError
@@ -215,6 +214,8 @@ def _certificates(
     model: GPRegressor, X: Rows | None, train: TableFiles | None, arguments: argparse.Namespace, console: Console
 ) -> list[Certified]:
     """The certificate of each output."""
+    from certgp.estimators.outputs import name_outputs
+
     found = _certify(model, X, train, arguments, console)
     if model.outputs_ is None:
         return [Certified("", model, found)]

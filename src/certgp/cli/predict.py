@@ -15,7 +15,6 @@ from certgp.cli.cluster import add_scheduler_option, engine_of, refuse_scheduler
 from certgp.cli.columns import Columns, columns_for
 from certgp.cli.new_rows import ModelFacts, NewTable, open_new
 from certgp.cli.output import Console, aligned, score_rows, skipped_fields
-from certgp.cli.several_outputs import name_outputs
 from certgp.cli.table_options import add_text_options
 from certgp.errors import DataFileError, InvalidInputError
 
@@ -120,6 +119,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 def _names(model: GPRegressor) -> str:
     """The columns that are written."""
     from certgp.estimators.held_out import models_log
+    from certgp.estimators.outputs import name_outputs
 
     names = ["mean", "std", "lower", "upper", *(["median"] if models_log(model) else [])]
     if model.outputs_ is None:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from certgp.cli.columns import Columns, rows_for
-from certgp.cli.several_outputs import name_outputs
 from certgp.data.pieces import Piece, check_seen
 from certgp.data.reading import Array, count_rows, ending, read_parts, read_range
 from certgp.data.skipped import Skipped
 from certgp.data.tables import TableFiles
 from certgp.errors import DataFileError, ExtrapolationWarning
 from certgp.estimators.held_out import count_outside, distribution_of_target, models_log
+from certgp.estimators.outputs import name_outputs
 from certgp.estimators.scores import Scores
 from certgp.estimators.validation import OutsideRange
 

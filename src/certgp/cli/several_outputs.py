@@ -30,19 +30,10 @@ class FittedOutput:
     proof: Proof
 
 
-def name_outputs(model: GPRegressor) -> tuple[str, ...]:
-    """What the outputs of a model are called, their columns or else their numbers; each is told its own."""
-    assert model.outputs_ is not None
-    encoding = model.encoding_
-    names = tuple(map(str, range(len(model.outputs_)))) if encoding is None else encoding.targets
-    for name, part in zip(names, model.outputs_, strict=True):
-        part.target_name_ = name if encoding is not None else f"output {name}"
-        part.encoding_ = None if encoding is None else replace(encoding, targets=(name,))
-    return names
-
-
 def split_outputs(model: GPRegressor, rows: TrainingRows, seconds: float) -> list[FittedOutput]:
     """The outputs of a fit that took so many CPU seconds, with their rows and proofs."""
+    from certgp.estimators.outputs import name_outputs
+
     assert model.outputs_ is not None
     names = name_outputs(model)
     return [

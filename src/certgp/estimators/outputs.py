@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -149,6 +150,17 @@ def joint_attributes(parts: Sequence[GPRegressor]) -> dict[str, Any]:
         "method_": ", ".join(str(part.method_) for part in parts),
         "choice_": "\n".join(f"output {j}: {part.choice_}" for j, part in enumerate(parts)),
     }
+
+
+def name_outputs(model: GPRegressor) -> tuple[str, ...]:
+    """What the outputs of a model are called, their columns or else their numbers; each is told its own."""
+    assert model.outputs_ is not None
+    encoding = model.encoding_
+    names = tuple(map(str, range(len(model.outputs_)))) if encoding is None else encoding.targets
+    for name, part in zip(names, model.outputs_, strict=True):
+        part.target_name_ = name if encoding is not None else f"output {name}"
+        part.encoding_ = None if encoding is None else replace(encoding, targets=(name,))
+    return names
 
 
 def score_outputs(model: FittedOutputs, rows: OutputRows) -> Array:

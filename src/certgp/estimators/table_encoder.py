@@ -77,7 +77,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Rows of another table as numbers (n, D); its columns may come in another order."""
         check_is_fitted(self)
         checked = CheckedTable.of(FrameTable(self._checked(X, reset=False)), self.encoding_)
-        return np.concatenate([part for _, part in checked.parts()])
+        return checked.numbers()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the numbers that the columns become."""

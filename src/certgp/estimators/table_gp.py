@@ -104,7 +104,13 @@ class TableGP(RegressorMixin, BaseEstimator):
         """Rows of a frame as ``model_`` takes them; unknown levels and gaps are treated as the fit decided."""
         check_is_fitted(self)
         checked = CheckedTable.of(FrameTable(X), self.encoding_)
-        return ArrayRows(np.concatenate([part for _, part in checked.parts()]), names=self.encoding_.names)
+        return ArrayRows(checked.numbers(), names=self.encoding_.names)
+
+    def encode_held_out(self, X: Any, y: ArrayLike | None = None) -> ArrayRows:
+        """Rows of a frame with their target as ``model_`` has learned it; without y the frame holds it."""
+        target = self.encoding_.target(self._target(X, y))
+        encoded = self.encode(X).take(slice(None))[0]
+        return ArrayRows(encoded, target[:, 0] if target.shape[1] == 1 else target, self.encoding_.names)
 
     def distribution(self, X: Any) -> Any:
         """The predictive distribution of a new y at each row, in its units."""
@@ -155,9 +161,7 @@ class TableGP(RegressorMixin, BaseEstimator):
         self, X: Any, y: ArrayLike | None = None, *, rows: tuple[Any, ...] | None = None, **options: Any
     ) -> Report:
         """One page about the model, judged by rows that it has not learned from, as ``GPRegressor.report``."""
-        target = self.encoding_.target(self._target(X, y))
-        encoded = self.encode(X).take(slice(None))[0]
-        held_out = ArrayRows(encoded, target[:, 0] if target.shape[1] == 1 else target, self.encoding_.names)
+        held_out = self.encode_held_out(X, y)
         return self.fitted.report(held_out, rows=None if rows is None else self.training_rows(*rows), **options)
 
     def save(self, path: str | Path, include_training_data: bool = False) -> None:

@@ -18,6 +18,8 @@ import certgp.export.operations  # noqa: F401  (declares what can be recorded)
 from certgp.data.tables import replacing
 from certgp.errors import CertgpWarning, InvalidInputError
 from certgp.estimators import GPRegressor
+from certgp.estimators.held_out import modelled_target
+from certgp.estimators.table_gp import TableGP
 from certgp.export.recorder import Graph, Recorded, record
 from certgp.gp import GaussianProcess, LowRankProcess
 from certgp.models import FittedModel
@@ -26,6 +28,7 @@ from certgp.version import __version__
 _OPSET, _IR_VERSION = 18, 9
 _AGREEMENT = 1e-6  # relative, as promised
 _CHECKED_ROWS = 64
+_SHOWN = 20  # columns in a message
 
 
 def to_onnx(model: GPRegressor, path: str | Path, *, include_noise: bool = True) -> None:
@@ -38,7 +41,8 @@ def to_onnx(model: GPRegressor, path: str | Path, *, include_noise: bool = True)
     Parameters
     ----------
     model : whose prediction is features and products: MercerGP, FourierGP, SparseGP, their deep relatives, or an AutoGP
-        that chose one of them. Exact and local GPs predict from the training rows and are refused
+        that chose one of them. Exact and local GPs predict from the training rows and are refused; so is a TableGP:
+        give its ``fitted``, and the graph what its ``encode`` makes of a frame
     path : .onnx file to write
     include_noise : standard deviations of new observations, or (False) of the function behind them
     """
@@ -50,6 +54,7 @@ def to_onnx(model: GPRegressor, path: str | Path, *, include_noise: bool = True)
 
 def make_graph(model: GPRegressor, include_noise: bool = True) -> ModelProto:
     """The graph, not yet compared with ``predict``."""
+    _refuse_table(model)
     for each in model.models:
         _refuse_rows(each.process)
     graph, columns = Graph(), model.n_features_in_
@@ -70,10 +75,24 @@ def make_graph(model: GPRegressor, include_noise: bool = True) -> ModelProto:
     )
     made = helper.make_model(whole, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION)
     made.producer_name, made.producer_version = "certgp", __version__
-    described = {"columns": ", ".join(model.column_names), "target": model.target_name_ or "y"}
+    described = {"columns": ", ".join(model.column_names), "target": modelled_target(model)}
     helper.set_model_props(made, described)
     onnx.checker.check_model(made)
     return made
+
+
+def _refuse_table(model: GPRegressor | TableGP) -> None:
+    """A graph takes numbers and knows no categories and dates."""
+    if not isinstance(model, TableGP):
+        return
+    names = model.encoding_.names
+    told = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    raise InvalidInputError(
+        f"the model takes a table ({', '.join(model.encoding_.inputs[:_SHOWN])}) and a graph takes numbers, the "
+        f"{len(names)} that its columns become: {told}. Export the part that takes these, "
+        "to_onnx(model.fitted, path) (certgp export --encoded), and give the graph what model.encode(frame) returns"
+        + (f"; it predicts {modelled_target(model.fitted)}" if model.encoding_.log_target else "")
+    )
 
 
 def _refuse_rows(process: GaussianProcess) -> None:

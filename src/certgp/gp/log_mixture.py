@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from certgp.gp.mixture import Mixture, mixture_moments
 
@@ -38,6 +39,27 @@ class LogMixture:
         """Probability of values below y (n,): (n,)."""
         z, positive = _logarithms(y)
         return np.where(positive, self.logarithm.cdf(z), 0.0)
+
+    def crps(self, y: Array) -> Array:
+        r"""Continuous ranked probability score E|Y - y| - E|Y - Y'| / 2 at y (n,), in its units: (n,).
+
+        sum_i w_i A(y; i) - 1/2 sum_ij w_i w_j B(i, j) over the components exp(N(m_i, v_i)) of means e_i, with
+        A(y; i) = y (2 Phi((log y - m_i) / sd_i) - 1) + e_i (1 - 2 Phi((log y - m_i - v_i) / sd_i)), or e_i - y for
+        y <= 0, and B(i, j) = e_i (2 Phi((m_i - m_j + v_i) / s) - 1) + e_j (2 Phi((m_j - m_i + v_j) / s) - 1),
+        s^2 = v_i + v_j.  [Baran & Lerch 2015, of one component]
+        """
+        found, shares = self.logarithm, self.logarithm.weights
+        m, v = found.means, found.variances
+        e, std = np.exp(m + 0.5 * v), np.sqrt(v)
+        z, positive = _logarithms(y)
+        score = shares @ np.where(
+            positive, y * (2.0 * ndtr((z - m) / std) - 1.0) + e * (1.0 - 2.0 * ndtr((z - m - v) / std)), e - y
+        )
+        for j, share in enumerate(shares):
+            s = np.sqrt(v + v[j])
+            between = e * (2.0 * ndtr((m - m[j] + v) / s) - 1.0) + e[j] * (2.0 * ndtr((m[j] - m + v[j]) / s) - 1.0)
+            score = score - 0.5 * share * (shares @ between)
+        return np.asarray(score)
 
     def quantiles(self, levels: Array) -> Array:
         """(n, number of levels): exp keeps the order, so these are exact."""

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from certgp.errors import CertgpWarning, InvalidInputError
 from certgp.estimators import GPRegressor
+from certgp.estimators.table_gp import TableGP
 from certgp.models import FittedModel
 
 
@@ -29,11 +30,17 @@ class Surrogate(Model):
 
     Parameters
     ----------
-    estimator : a fitted estimator of certgp; it is not copied, and a later ``fit`` of it is seen here
+    estimator : a fitted estimator of certgp; it is not copied, and a later ``fit`` of it is seen here. A TableGP is
+        refused: its ``fitted`` takes the numbers that its columns become
     """
 
     def __init__(self, estimator: GPRegressor) -> None:
         super().__init__()
+        if isinstance(estimator, TableGP):
+            raise InvalidInputError(
+                "a TableGP takes a table, and an optimiser moves numbers; give model.fitted, the estimator behind, "
+                "whose inputs are those of model.encode(frame)"
+            )
         try:
             models = estimator.models
         except NotFittedError as error:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from certgp.errors import InvalidInputError
 from certgp.estimators import GPRegressor
 from certgp.estimators.held_out import predict_held_out
+from certgp.estimators.table_gp import TableGP
 from certgp.estimators.validation import load_rows
 from certgp.guarantees import RankCurve
 from certgp.plots.rank_curve import plot_rank_curve
@@ -39,13 +40,17 @@ class _Display(ABC):
 
     @classmethod
     def from_estimator(
-        cls, estimator: GPRegressor, X: Any, y: ArrayLike | None = None, *, ax: Axes | None = None
+        cls, estimator: GPRegressor | TableGP, X: Any, y: ArrayLike | None = None, *, ax: Axes | None = None
     ) -> Self:
-        """Of a fitted estimator on rows X (n, D), y (n,), which it should not have learned from."""
-        if estimator.outputs_ is not None:
+        """Of a fitted estimator on rows X (n, D), y (n,), which it should not have learned from; of a TableGP on a
+        frame.
+        """
+        model = estimator.fitted if isinstance(estimator, TableGP) else estimator
+        if model.outputs_ is not None:
             raise InvalidInputError("a display shows one output; give one of outputs_ and its target")
-        predicted = predict_held_out(estimator, load_rows(estimator, X, y, reset=False))
-        return cls(predicted, estimator.target_name_ or "y").plot(ax)
+        rows = estimator.encode_held_out(X, y) if isinstance(estimator, TableGP) else X
+        predicted = predict_held_out(model, load_rows(model, rows, None if rows is not X else y, reset=False))
+        return cls(predicted, model.target_name_ or "y").plot(ax)
 
     @classmethod
     def from_predictions(cls, y: ArrayLike, mean: ArrayLike, std: ArrayLike, *, ax: Axes | None = None) -> Self:
@@ -132,8 +137,13 @@ class RankCurveDisplay:
         self.curve = curve
 
     @classmethod
-    def from_estimator(cls, estimator: GPRegressor, X: Any = None, y: ArrayLike | None = None) -> Self:
-        """Of a fitted low-rank estimator; with validation rows also their score."""
+    def from_estimator(cls, estimator: GPRegressor | TableGP, X: Any = None, y: ArrayLike | None = None) -> Self:
+        """Of a fitted low-rank estimator; with validation rows also their score, as the model learned it: of log(y)
+        where that was asked for.
+        """
+        if isinstance(estimator, TableGP):
+            held_out = None if X is None else estimator.encode_held_out(X, y)
+            return cls.from_curve(estimator.fitted.rank_curve(held_out))
         return cls.from_curve(estimator.rank_curve(X, y))
 
     @classmethod

@@ -12,12 +12,13 @@ import anyio
 from anyio import to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
 
 from certgp.errors import CertgpError
 from certgp.serving.limits import LimitedBody, Limits
 from certgp.serving.pages import documentation_page, landing_page
+from certgp.serving.refusal import RefusedRequestError, join_problems
 from certgp.serving.schema import (
     CertificateAnswer,
     Health,
@@ -25,12 +26,11 @@ from certgp.serving.schema import (
     PredictRequest,
     PredictResponse,
     Refusal,
-    width_in_schema,
+    inputs_in_schema,
 )
-from certgp.serving.served import Question, RefusedRequestError, ServedModel
+from certgp.serving.served import Question, ServedModel
 from certgp.version import __version__
 
-_SHOWN_ERRORS = 3
 _DESCRIPTION = "Predictions with uncertainty from one fitted model, and what is proven of it."
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": Refusal, "description": "the body is no JSON"},
@@ -97,12 +97,12 @@ def _add_answers(app: FastAPI, served: ServedModel, queue: _Queue) -> None:
             raise RefusedRequestError(422, "give either rows (lists of numbers) or records (objects)", "rows")
         if request.rows is not None:
             queue.check_rows(len(request.rows), "rows")
-            X = served.read_rows(request.rows)
+            asked = served.inputs.read_rows(request.rows)
         else:
             records = request.records or []
             queue.check_rows(len(records), "records")
-            X = served.read_records(records)
-        found = await queue.answer(Question(X, request.coverage, request.quantiles, request.include_noise))
+            asked = served.inputs.read_records(records)
+        found = await queue.answer(Question(asked, request.coverage, request.quantiles, request.include_noise))
         return _json(found)
 
     @app.get(
@@ -144,33 +144,32 @@ def _add_pages(app: FastAPI, served: ServedModel) -> None:
 
 def _add_refusals(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
-    async def malformed(request: Request, error: RequestValidationError) -> JSONResponse:
+    async def malformed(request: Request, error: RequestValidationError) -> Response:
         return _refuse_fields(error.errors())
 
     @app.exception_handler(RefusedRequestError)
-    async def refused(request: Request, error: RefusedRequestError) -> JSONResponse:
+    async def refused(request: Request, error: RefusedRequestError) -> Response:
         return _refuse(error.status, str(error), error.field)
 
     @app.exception_handler(CertgpError)
-    async def unusable(request: Request, error: CertgpError) -> JSONResponse:
+    async def unusable(request: Request, error: CertgpError) -> Response:
         return _refuse(422, str(error))
 
     @app.exception_handler(HTTPException)
-    async def other(request: Request, error: HTTPException) -> JSONResponse:
+    async def other(request: Request, error: HTTPException) -> Response:
         hint = "; GET /docs lists what there is" if error.status_code in (404, 405) else ""
         answer = _refuse(error.status_code, f"{error.detail}{hint}", "body" if error.status_code == 400 else None)
         answer.headers.update(error.headers or {})
         return answer
 
 
-def _refuse_fields(errors: Sequence[Any]) -> JSONResponse:
+def _refuse_fields(errors: Sequence[Any]) -> Response:
     """What pydantic found, by the names of fields; 400 where the body could not be read at all."""
     if any(each["type"] == "json_invalid" for each in errors):
         return _refuse(400, f"the body is no JSON: {errors[0].get('ctx', {}).get('error', errors[0]['msg'])}", "body")
     places = [_place(each["loc"]) for each in errors]
     told = [f"{place}: {each['msg']}" for place, each in zip(places, errors, strict=True)]
-    more = f" (and {len(told) - _SHOWN_ERRORS} more)" if len(told) > _SHOWN_ERRORS else ""
-    return _refuse(422, "; ".join(told[:_SHOWN_ERRORS]) + more, places[0])
+    return _refuse(422, join_problems(told), places[0])
 
 
 def _place(location: Sequence[str | int]) -> str:
@@ -180,19 +179,20 @@ def _place(location: Sequence[str | int]) -> str:
     return text or "body"
 
 
-def _refuse(status: int, error: str, field: str | None = None) -> JSONResponse:
-    return JSONResponse({"error": error, "field": field}, status)
+def _refuse(status: int, error: str, field: str | None = None) -> Response:
+    return _json({"error": error, "field": field}, status)
 
 
-def _json(values: dict[str, Any]) -> Response:
-    """Plain values as they are: they need no second check against the schema."""
-    return Response(json.dumps(values, allow_nan=False), media_type="application/json")
+def _json(values: dict[str, Any], status: int = 200) -> Response:
+    """Plain values as they are: they need no second check against the schema. Names of fields come from requests and
+    may hold halves of letters, so only ASCII is written.
+    """
+    return Response(json.dumps(values, allow_nan=False), status, media_type="application/json")
 
 
 def _describe(app: FastAPI, served: ServedModel, limits: Limits) -> None:
     """The OpenAPI document says what this very model takes."""
     schema = app.openapi()
-    width_in_schema(schema, served.model.n_features_in_, served.names, limits.max_rows)
-    middle = [round(0.5 * (each["lower"] + each["upper"]), 6) for each in served.inputs()]
+    inputs_in_schema(schema, served.inputs, limits.max_rows, served.knows_function)
     body = schema["paths"]["/predict"]["post"]["requestBody"]["content"]["application/json"]
-    body["example"] = {"rows": [middle], "coverage": 0.95, "quantiles": [0.1, 0.5, 0.9]}
+    body["example"] = served.example("rows") | {"coverage": 0.95, "quantiles": [0.1, 0.5, 0.9]}

@@ -1,16 +1,24 @@
 "use strict";
-// Sends the numbers of the form to /predict of the same server and shows the answer.
+// Sends the values of the form to /predict of the same server and shows the answer.
 const form = document.getElementById("ask");
 const show = (key, text) => { document.getElementById(key).textContent = text; };
 const short = (value) => (Array.isArray(value) ? value.map(short).join("; ") : Number(value).toLocaleString("en", { maximumSignificantDigits: 5 }));
 
+function value(control) {
+  if (control.value === "") return null; // a gap
+  if (control.dataset.kind === "number") return Number(control.value);
+  return control.dataset.kind === "true or false" ? control.value === "true" : control.value;
+}
+
 async function ask() {
-  const count = Number(form.dataset.inputs);
-  const row = Array.from({ length: count }, (_, j) => Number(document.getElementById("x" + j).value));
+  const controls = Array.from(form.querySelectorAll("[data-kind]"));
+  const asked = form.dataset.asks === "rows"
+    ? { rows: [controls.map(value)] }
+    : { records: [Object.fromEntries(controls.map((each) => [each.name, value(each)]))] };
   const answer = await fetch("/predict", {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ rows: [row], coverage: 0.95 }),
+    body: JSON.stringify({ ...asked, coverage: 0.95 }),
   });
   const found = await answer.json();
   if (!answer.ok) {
@@ -23,7 +31,8 @@ async function ask() {
   show("mean", short(found.mean[0]));
   show("interval", between);
   show("std", short(found.std[0]));
-  show("note", found.n_outside ? "This lies outside the range of the training rows: trust it less." : "");
+  const care = found.n_outside ? ["This lies outside the range of the training rows: trust it less."] : [];
+  show("note", [...care, ...(found.notes || [])].join(" "));
 }
 
 if (form) {

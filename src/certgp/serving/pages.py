@@ -43,14 +43,10 @@ def _form(served: ServedModel, card: Mapping[str, Any]) -> Markup:
     if len(card["inputs"]) > _MANY_INPUTS:
         return tag("p", f"The model has {len(card['inputs'])} inputs, too many to type; use it from a program.")
     fields = []
-    for j, each in enumerate(card["inputs"]):
-        ends = f"{each['lower']:.4g} to {each['upper']:.4g}"
-        at = 0.5 * (each["lower"] + each["upper"])
-        control = tag(
-            "input", type="number", step="any", required=True, id=f"x{j}", value=f"{at:.4g}", name=each["name"]
-        )
+    for j, (each, value) in enumerate(zip(card["inputs"], served.inputs.example(), strict=True)):
         label = tag("label", each["name"], for_=f"x{j}")
-        fields.append(tag("div", label, control, tag("small", ends, class_="muted"), class_="field"))
+        hint = tag("small", _hint(each), class_="muted")
+        fields.append(tag("div", label, _control(f"x{j}", each, value), hint, class_="field"))
     answers = {"mean": f"expected {served.target}", "interval": "95 % interval", "std": "standard deviation"}
     shown = [tag("div", tag("dt", text), tag("dd", "…", id=key)) for key, text in answers.items()]
     return tag(
@@ -60,8 +56,28 @@ def _form(served: ServedModel, card: Mapping[str, Any]) -> Markup:
         tag("dl", *shown, class_="answers", aria_live="polite"),
         tag("p", "", id="note", role="status", class_="care"),
         id="ask",
-        data_inputs=str(len(card["inputs"])),
+        data_asks="rows" if served.inputs.takes_rows else "records",
     )
+
+
+def _hint(each: Mapping[str, Any]) -> str:
+    """What may be typed."""
+    ends = f"{each['lower']:.4g} to {each['upper']:.4g}" if "lower" in each else each["kind"]
+    return f"{ends}, or nothing" if each.get("gaps") else ends
+
+
+def _control(key: str, each: Mapping[str, Any], value: Any) -> Markup:
+    """Something to type or choose a value with; nothing is a gap, where the model takes them."""
+    kind, gaps = each.get("kind", "number"), bool(each.get("gaps"))
+    known: dict[str, Any] = {"id": key, "name": each["name"], "data_kind": kind, "required": not gaps}
+    if kind == "number":
+        return tag("input", type="number", step="any", value=f"{value:.4g}", **known)
+    choices = ["true", "false"] if kind == "true or false" else each.get("levels")
+    if choices is None:
+        return tag("input", type="text", value=str(value), **known)
+    first = "true" if value is True else str(value)
+    options = [tag("option", choice, value=choice, selected=choice == first) for choice in choices]
+    return tag("select", *options, *([tag("option", "(nothing)", value="")] if gaps else []), **known)
 
 
 def documentation_page(schema: Mapping[str, Any], served: ServedModel, address: str) -> str:
@@ -72,7 +88,9 @@ def documentation_page(schema: Mapping[str, Any], served: ServedModel, address: 
         for path, methods in schema["paths"].items()
         for method, operation in methods.items()
     ]
-    return _page(schema["info"]["title"], schema["info"]["description"], [_start(served, address), *body], "")
+    return _page(
+        schema["info"]["title"], schema["info"]["description"], [_start(served, address), *_columns(served), *body], ""
+    )
 
 
 def _start(served: ServedModel, address: str) -> Markup:
@@ -82,6 +100,15 @@ def _start(served: ServedModel, address: str) -> Markup:
         tag("div", tag("pre", _command(served, address)), class_="scroll", tabindex="0"),
         tag("p", 'A refused request gets {"error": what is wrong and what to do, "field": where}.', class_="muted"),
     )
+
+
+def _columns(served: ServedModel) -> list[Markup]:
+    """The columns of a table, where the model has learned from one."""
+    if served.inputs.takes_rows:
+        return []
+    rows = [[each["name"], each["kind"], each["takes"], each["treatment"]] for each in served.inputs.described()]
+    header = ["column", "kind", "value in a record", "what the fit made of it"]
+    return [tag("section", tag("h2", "Columns"), table(header, rows, "words"))]
 
 
 def _operation(method: str, path: str, operation: Mapping[str, Any], known: Mapping[str, Any]) -> Markup:
@@ -124,12 +151,7 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def _command(served: ServedModel, address: str) -> str:
-    row = [float(f"{0.5 * (each['lower'] + each['upper']):.4g}") for each in served.inputs()]
-    if served.names:
-        asked: dict[str, Any] = {"records": [dict(zip(served.names, row, strict=True))]}
-    else:
-        asked = {"rows": [row]}
-    quoted = json.dumps(asked).replace("'", "'\\''")
+    quoted = json.dumps(served.example("records")).replace("'", "'\\''")
     return f"curl {address}predict -H 'content-type: application/json' \\\n  -d '{quoted}'"
 
 

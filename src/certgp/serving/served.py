@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,28 +15,25 @@ from numpy.typing import NDArray
 from certgp.data import ArrayRows
 from certgp.errors import CertgpError, CertgpWarning, NotCertifiableError
 from certgp.estimators import GPRegressor
-from certgp.estimators.held_out import count_outside
+from certgp.estimators.held_out import count_outside, distribution_of_target, modelled_target, models_log
+from certgp.estimators.outputs import name_outputs
 from certgp.estimators.report_words import settings_of, summarise_fit
+from certgp.estimators.table_gp import TableGP
 from certgp.guarantees import Explanation
 from certgp.json_values import finite
+from certgp.serving.inputs import Asked, Inputs, NumberInputs
+from certgp.serving.refusal import RefusedRequestError
+from certgp.serving.table_inputs import TableInputs
 
 _CHUNK_ROWS = 1_000  # predicted between two looks at the clock
 Array = NDArray[np.float64]
-
-
-class RefusedRequestError(CertgpError):
-    """A request that cannot be answered: status, what is wrong, and the field it is about."""
-
-    def __init__(self, status: int, message: str, field: str | None = None) -> None:
-        super().__init__(message)
-        self.status, self.field = status, field
 
 
 @dataclass(frozen=True)
 class Question:
     """What to predict."""
 
-    X: Array  # (n, D)
+    asked: Asked
     coverage: float
     quantiles: Sequence[float]
     include_noise: bool
@@ -46,20 +43,23 @@ class Question:
 class ServedModel:
     """One fitted model, its name, and how much it has predicted so far."""
 
-    model: GPRegressor
+    given: GPRegressor | TableGP
     name: str
     predicted_rows: int = 0
     started: float = field(default_factory=time.monotonic)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the inputs; none where the fit had none."""
-        return self.model.column_names
+    @cached_property
+    def model(self) -> GPRegressor:
+        """The estimator, which takes numbers."""
+        found = self.given.fitted if isinstance(self.given, TableGP) else self.given
+        if found.outputs_ is not None and found.encoding_ is not None:
+            name_outputs(found)
+        return found
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """What people read: the names of the inputs, or x0, x1, ..."""
-        return self.names or tuple(f"x{j}" for j in range(self.model.n_features_in_))
+    @cached_property
+    def inputs(self) -> Inputs:
+        """What requests hold."""
+        return TableInputs(self.given) if isinstance(self.given, TableGP) else NumberInputs(self.given)
 
     @property
     def target(self) -> str:
@@ -71,38 +71,23 @@ class ServedModel:
         """How many values are predicted per row."""
         return len(self.model.models)
 
-    def read_rows(self, rows: Sequence[Sequence[float]]) -> Array:
-        """Lists of numbers as an array (n, D), refused by the number of the first row of another length."""
-        width = self.model.n_features_in_
-        for i, row in enumerate(rows):
-            if len(row) != width:
-                raise RefusedRequestError(
-                    422,
-                    f"rows[{i}] has {len(row)} number(s) but the model has {width} input(s): {_listed(self.labels)}",
-                    f"rows[{i}]",
-                )
-        return np.array(rows, dtype=np.float64).reshape(len(rows), width)
-
-    def read_records(self, records: Sequence[Mapping[str, float]]) -> Array:
-        """Objects as an array (n, D), refused by the name of the first input that is missing or unknown."""
-        if not self.names:
-            raise RefusedRequestError(
-                422, "the model was fitted on columns without names; send rows, lists of numbers", "records"
-            )
-        known = set(self.names)
-        for i, record in enumerate(records):
-            missing = [name for name in self.names if name not in record]
-            unknown = sorted(set(record) - known)
-            if missing or unknown:
-                wrong = f"misses {_listed(missing)}" if missing else f"has {_listed(unknown)}, which the model has not"
-                where = f"records[{i}].{(missing or unknown)[0]}"
-                raise RefusedRequestError(422, f"records[{i}] {wrong}; it takes {_listed(self.names)}", where)
-        return np.array([[record[name] for name in self.names] for record in records], dtype=np.float64)
+    @property
+    def knows_function(self) -> bool:
+        """Has the function behind the observations a standard deviation in the units of y? That of log(y) has none."""
+        return not models_log(self.model)
 
     def answer(self, question: Question, in_time: Callable[[], bool] = lambda: True) -> dict[str, Any]:
         """Predictions as plain values. Some rows are predicted at a time, while ``in_time``."""
-        parts = []
-        for start in range(0, len(question.X), _CHUNK_ROWS):
+        if not question.include_noise and not self.knows_function:
+            learned = modelled_target(self.model)
+            raise RefusedRequestError(
+                422,
+                f"the model has learned {learned}, and the standard deviation of that function is not in the units of "
+                f"{self.target}; leave include_noise out",
+                "include_noise",
+            )
+        parts, X = [], question.asked.X
+        for start in range(0, len(X), _CHUNK_ROWS):
             if not in_time():
                 raise RefusedRequestError(
                     503, "the prediction took too long and was given up; send fewer rows, or raise --max-seconds"
@@ -113,29 +98,33 @@ class ServedModel:
         if bad.any():
             first = int(bad.argmax())
             raise RefusedRequestError(
-                422, f"row {first} lies so far out that its prediction is not a finite number", f"rows[{first}]"
+                422,
+                f"row {first} lies so far out that its prediction is not a finite number",
+                f"{question.asked.field}[{first}]",
             )
-        outside = count_outside(self.model, self._rows(question.X)).outside
-        self.predicted_rows += len(question.X)
+        outside = count_outside(self.model, self._rows(X)).outside
+        self.predicted_rows += len(X)
         found: dict[str, Any] = {name: each.tolist() for name, each in joined.items()}
         found.setdefault("quantiles", None)
-        return found | {"coverage": question.coverage, "n_rows": len(question.X), "n_outside": outside}
+        found |= {"coverage": question.coverage, "n_rows": len(X), "n_outside": outside}
+        return found if self.inputs.takes_rows else found | {"notes": list(question.asked.notes)}
 
     def _predict(self, question: Question, start: int) -> dict[str, Array]:
         half = 0.5 * question.coverage
         levels = [0.5 - half, 0.5 + half, *question.quantiles]
-        model, rows = self.model, self._rows(question.X[start : start + _CHUNK_ROWS])
-        observed = model.distribution(rows)  # once for moments and quantiles
-        mean, variance = observed.moments()
+        model, rows = self.model, self._rows(question.asked.X[start : start + _CHUNK_ROWS])
+        observed = distribution_of_target(model, rows)  # once for moments and quantiles
+        with np.errstate(over="ignore"):  # exponentials of predictions far out; ``answer`` refuses what is not finite
+            mean, variance = observed.moments()
+            ends = observed.quantiles(np.array(levels))
         std = np.sqrt(variance)
         if not question.include_noise:
             mean, std = model.predict(rows, return_std=True, include_noise=False)
-        ends = observed.quantiles(np.array(levels))
         found = {"mean": mean, "std": std, "lower": ends[..., 0], "upper": ends[..., 1]}
         return found | ({"quantiles": ends[..., 2:]} if question.quantiles else {})
 
     def _rows(self, X: Array) -> ArrayRows:
-        return ArrayRows(X, None, self.names or None)
+        return ArrayRows(X, None, self.model.column_names or None)
 
     def card(self) -> dict[str, Any]:
         """What was fitted."""
@@ -148,17 +137,10 @@ class ServedModel:
             "outputs": self.n_outputs,
             "summary": list(summarise_fit(first)),
             "settings": dict(settings_of(first)),
-            "inputs": self.inputs(),
+            "inputs": self.inputs.described(),
             "n_rows": self.model.n_rows_,
             "certificate": told,
         }
-
-    def inputs(self) -> list[dict[str, Any]]:
-        """Names and ranges of the inputs."""
-        lower = np.min([each.lower for each in self.model.models], axis=0)
-        upper = np.max([each.upper for each in self.model.models], axis=0)
-        ends = zip(self.labels, lower, upper, strict=True)
-        return [{"name": name, "lower": float(low), "upper": float(high)} for name, low, high in ends]
 
     @cached_property
     def explained(self) -> Explanation | str:
@@ -173,6 +155,13 @@ class ServedModel:
         except (NotCertifiableError, CertgpError) as error:
             return str(error)
 
+    def example(self, way: str) -> dict[str, Any]:
+        """A request with one row: as ``rows`` or ``records`` where the model takes both."""
+        values = self.inputs.example()
+        if self.inputs.names and (way == "records" or not self.inputs.takes_rows):
+            return {"records": [dict(zip(self.inputs.names, values, strict=True))]}
+        return {"rows": [values]}
+
     def certificate(self) -> dict[str, Any]:
         """The certificate as plain values."""
         told = self.explained
@@ -186,7 +175,3 @@ class ServedModel:
             "basis": [list(pair) for pair in told.basis],
             "certificate": finite(self._certificate.to_dict()),
         }
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")

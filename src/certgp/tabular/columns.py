@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from certgp.errors import ModelFileError
-from certgp.tabular.parsing import CLOCK, gaps_in, levels_of, moments_of, numbers_of, truths_of
+from certgp.tabular.parsing import CLOCK, ISO, gaps_in, levels_of, moments_of, numbers_of, truths_of
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -152,6 +153,17 @@ class MomentColumn(Column):
             angle = 2.0 * np.pi * _phase(t, part)
             found += [np.sin(angle), np.cos(angle)]
         return np.concatenate([np.stack(found, 1), self.filling.flags(values)], 1)
+
+    @property
+    def is_plain_date(self) -> bool:
+        """Are these days, written as 2024-12-31?"""
+        return self.form in (None, ISO) and "time of day" not in self.parts
+
+    def example(self) -> str:
+        """The first training moment, written as in the fit."""
+        first = datetime(1970, 1, 1) + timedelta(seconds=self.origin)
+        usual = "%Y-%m-%d" if self.is_plain_date else "%Y-%m-%d %H:%M:%S"
+        return first.strftime(usual if self.form in (None, ISO) else self.form)
 
     def words(self) -> str:
         circles = [part for part in self.parts if part != "trend"]

@@ -200,7 +200,7 @@ def _clock_seconds(texts: pa.Array) -> Array:
     found = np.full(len(texts), np.nan)
     for i, text in enumerate(texts.to_pylist()):
         parts = [] if text is None else text.split(":")
-        if len(parts) in (2, 3) and all(part.isdigit() for part in parts):
+        if len(parts) in (2, 3) and all(part.isdecimal() for part in parts):
             hours, minutes, seconds = (int(part) for part in (*parts, "0")[:3])
             if hours < 24 and minutes < 60 and seconds < 60:
                 found[i] = 3600.0 * hours + 60.0 * minutes + seconds

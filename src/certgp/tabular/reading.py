@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from certgp.data.files import Keeping
 from certgp.data.store import StoredRows
 from certgp.errors import TableProblemsError
-from certgp.tabular.columns import MeanColumn
+from certgp.tabular.columns import Column, MeanColumn, MomentColumn
 from certgp.tabular.encoding import Encoding, TableOptions
 from certgp.tabular.learning import FOLDS, Learned, Training, learn_encoding
 from certgp.tabular.parsing import gaps_in, levels_of, moments_of, numbers_of
@@ -227,6 +227,13 @@ class _Found:
     first_word: tuple[int, str] | None = None
     unknown: int = 0
 
+    @property
+    def first_bad(self) -> int:
+        """The row that a message about the column names."""
+        row = self.first_gap if self.first_word is None else self.first_word[0]
+        assert row is not None
+        return row
+
 
 @dataclass(frozen=True, eq=False)
 class CheckedTable:
@@ -255,11 +262,11 @@ class CheckedTable:
             usable.append(whole)
         if not usable:
             raise TableProblemsError([f"{table.title} has no rows; at least one is needed"])
-        problems = (
-            [] if skips else [told for name, each in found.items() if (told := _told(name, each, table, encoding))]
-        )
-        if problems:
-            raise TableProblemsError(problems)
+        problems = {} if skips else {c.name: _told(c, found[c.name], table, encoding.imputes) for c in encoding.columns}
+        told = {name: problem for name, problem in problems.items() if problem is not None}
+        if told:
+            name = next(iter(told))
+            raise TableProblemsError(list(told.values()), (name, found[name].first_bad))
         whole = np.concatenate(usable)
         rows = np.flatnonzero(whole)
         if isinstance(table, FileTable):
@@ -282,6 +289,10 @@ class CheckedTable:
             if len(here):
                 columns = {name: values.take(pa.array(here)) for name, values in part.columns.items()}
                 yield part.rows[here], self.encoding.encode(columns, self.table.text.decimal)
+
+    def numbers(self) -> Array:
+        """All rows as numbers (n, D)."""
+        return np.concatenate([part for _, part in self.parts()])
 
     def chunks(self, rows: int) -> Iterator[tuple[Positions, Array]]:
         """The same, ``rows`` at a time, the last time fewer."""
@@ -342,14 +353,17 @@ def _look(found: _Found, X: Array, part: RawPart, name: str) -> NDArray[np.bool_
     return good
 
 
-def _told(name: str, found: _Found, table: RawTable, encoding: Encoding) -> str | None:
+def _told(column: Column, found: _Found, table: RawTable, imputes: bool) -> str | None:
+    """What is wrong with a column, and what to do; None where nothing is."""
+    name = column.name
     if found.first_word is not None:
         row, word = found.first_word
-        kind = next(column.kind for column in encoding.columns if column.name == name)
-        what = {"moment": "date or time as in the fit", "truth": "true or false"}.get(kind, "number")
+        what = {"truth": "true or false"}.get(column.kind, "number")
+        if isinstance(column, MomentColumn):
+            what = f"date or time as in the fit (such as {column.example()})"
         rest = "" if found.words == 1 else f", and {found.words - 1:,} more"
         return f"{called(name, table)}: {table.place(row)} holds {word[:40]!r}{rest}, which is no {what}; correct it"
-    if found.first_gap is not None and not encoding.imputes:
+    if found.first_gap is not None and not imputes:
         gaps = ColumnSurvey(name, table.text.decimal, gaps=found.gaps, first_gap=found.first_gap)
         return problem_of_gaps(
             gaps, table, f"fill them (a fit with {option(table, 'missing', 'impute')} would do so), or leave"

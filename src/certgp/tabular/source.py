@@ -60,10 +60,10 @@ class FrameTable(RawTable):
 
     of_files = False
 
-    def __init__(self, frame: Any) -> None:
-        self._table = as_arrow(frame)
+    def __init__(self, frame: Any, title: str = "the table", place: str = "row {} (counted from 0)") -> None:
+        self._table, self._place = as_arrow(frame), place
         self.names = tuple(self._table.column_names)
-        self.title = "the table"
+        self.title = title
 
     def parts(self, names: Sequence[str]) -> Iterator[RawPart]:
         chosen, n = self._table.select(list(names)), self._table.num_rows
@@ -73,7 +73,7 @@ class FrameTable(RawTable):
             yield RawPart(columns, start, np.arange(start, start + some.num_rows))
 
     def place(self, row: int) -> str:
-        return f"row {row} (counted from 0)"
+        return self._place.format(row)
 
 
 class FileTable(RawTable):
