@@ -75,8 +75,8 @@ class Standardiser:
 
     @property
     def kernel_units(self) -> tuple[Array, Array]:
-        """Centre and scale (D,) of the inputs that a kernel acts on: those of the columns of X; of warped columns, which
-        have no unit in common with X, 0 and 1.
+        """Centre and scale (D,) of the inputs that a kernel acts on: those of the columns of X; 0 and 1 of warped ones,
+        which have no unit in common with X.
         """
         if self.warp is None:
             return self.x_mean, self.x_scale

@@ -116,7 +116,8 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
         return self
 
     def _prepare(self, rows: Rows, summary: Summary, given: Rows) -> Fitting:
-        self._fitting = prepare_fitting(self, rows, summary, given, None, self._fitting and self._fitting.warping)
+        known = self._fitting.warping if self._fitting else None  # of the round before
+        self._fitting = prepare_fitting(self, rows, summary, given, None, known)
         return self._fitting
 
     def partial_fit(
@@ -193,8 +194,7 @@ class GPRegressor(RegressorMixin, BaseEstimator, ABC):
             return several.mean_score(self.outputs_, several.split_rows(self, X, y, sample_weight))
         if not isinstance(X, Rows):
             return float(super().score(X, y, sample_weight))
-        rows = load_rows(self, X, y, sample_weight, reset=False)
-        self._load_inputs(rows)  # says what lies outside
+        self._load_inputs(rows := load_rows(self, X, y, sample_weight, reset=False))  # says what lies outside
         return self._fitted().score_sums(rows).r_squared
 
     def nlpd(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Any:

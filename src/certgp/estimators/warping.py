@@ -93,7 +93,10 @@ def _decide(settings: Settings, outputs: Sequence[Rows], warp: Warp, max_seconds
         found.append(gain)
     gain = WarpGain.join(found)
     what = (
-        f"a power transform of {int(np.sum(warp.power != 1.0))} of {len(warp.power)} columns gains {gain.gain:.3g} nats "
-        f"per row (standard error {gain.standard_error:.2g}) on {gain.rows:,} training rows held out from a quick GP"
+        f"a power transform of {int(np.sum(warp.power != 1.0))} of {len(warp.power)} columns gains {gain.gain:.3g} "
+        f"nats per row (standard error {gain.standard_error:.2g}) on {gain.rows:,} training rows held out from a quick "
+        "GP"
     )
-    return Warping(warp, f"Inputs are warped: {what}.") if gain.pays else Warping(None, f"Inputs are not warped: {what}.")
+    return (
+        Warping(warp, f"Inputs are warped: {what}.") if gain.pays else Warping(None, f"Inputs are not warped: {what}.")
+    )

@@ -19,8 +19,8 @@ from certgp.guarantees.reference import Problem
 from certgp.transforms import Network, Transform
 
 _WARPED = (
-    "the exact GP meant here has the same power transform w(x) of the inputs (warp_) in front of its kernel: it is a GP "
-    "on w(x)"
+    "the exact GP meant here has the same power transform w(x) of the inputs (warp_) in front of its kernel: it is a "
+    "GP on w(x)"
 )
 
 
