@@ -25,7 +25,15 @@ from certgp.cli.arguments import (
 from certgp.cli.card import card_fields, card_text, make_card
 from certgp.cli.cluster import add_scheduler_option, check_method, engine_of
 from certgp.cli.interrupts import INTERRUPTED, resume_words, stopping_on_interrupt
-from certgp.cli.models import KERNELS, NOISES, build_model, check_model_options, describe_default_ranks
+from certgp.cli.models import (
+    KERNELS,
+    NOISES,
+    WARPS,
+    build_model,
+    check_model_options,
+    describe_default_ranks,
+    set_options,
+)
 from certgp.cli.output import Console, aligned, skipped_fields
 from certgp.cli.training_data import TrainingData, TrainingRows
 from certgp.cli.words import in_cli_words
@@ -89,6 +97,12 @@ def add_parser(commands: Commands) -> None:
         choices=NOISES,
         help="scatter of new observations: constant, dependent on the input, or auto, where held-out rows gain by it "
         "(default: auto)",
+    )
+    parser.add_argument(
+        "--warp",
+        choices=tuple(WARPS),
+        help="bend skewed input columns before the kernel sees them; auto: where held-out rows gain by it (default: "
+        "auto for --method auto, else no)",
     )
     parser.add_argument(
         "--likelihood",
@@ -171,13 +185,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     model = build_model(
         arguments.method, arguments.kernel, arguments.rank, arguments.seed, callbacks, arguments.max_iter
     )
-    if arguments.rank == "auto":
-        model.set_params(tolerance=arguments.tolerance)
-    if arguments.noise is not None:
-        model.set_params(noise=arguments.noise)
-    model.set_params(likelihood=arguments.likelihood, **_race_options(arguments))
-    _set_where_possible(model, "--checkpoint", "checkpoint", arguments)
-    _set_where_possible(model, "--time-limit", "max_seconds", arguments)
+    set_options(model, arguments, **_race_options(arguments))
     engine = engine_of(arguments)
     if engine is None:
         _announce(model, rows, console)
@@ -225,16 +233,6 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     ]
     console.result(fields, "\n\n".join([aligned(facts), card_text(card), aligned([*told, *steps])]))
     return 0
-
-
-def _set_where_possible(model: GPRegressor, option: str, name: str, arguments: argparse.Namespace) -> None:
-    """Give the model a parameter that an option names; methods that lack it are told apart here."""
-    value = vars(arguments)[name]
-    if value is None:
-        return
-    if name not in model.get_params(deep=False):
-        raise InvalidInputError(f"{option} is not for --method {arguments.method}; leave it out")
-    model.set_params(**{name: value})
 
 
 def _announce(model: GPRegressor, rows: TrainingRows, console: Console) -> None:
@@ -348,6 +346,7 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
         "length_scale": model.kernel_.describe().get("length_scale"),
         "signal_variance": float(model.kernel_.signal_variance),
         "noise_variance": float(model.noise_variance_),
+        "warp": None if model.warp_ is None else model.warp_.tolist(),
         "noise_gain": None if model.noise_gain_ is None else asdict(model.noise_gain_),
         "log_marginal_likelihood": float(model.log_marginal_likelihood_),
         "n_iter": int(model.n_iter_),
