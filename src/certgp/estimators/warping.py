@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ _SAMPLE_ROWS = 5_000  # that powers are learned from
 _SKEWED = 0.3  # |power - 1| from which on a column is called skewed
 _SHARE = 0.1  # of a time limit, for the comparison
 _COMPARED_OUTPUTS = 4
+_BENDABLE = ("gaussian", "matern12", "matern32", "matern52", "rational_quadratic")  # kernels by name alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,7 @@ class Warping:
         return settings if self.warp is None else replace(settings, standardiser=units)
 
 
-def check_warp(parameters: dict[str, Any]) -> None:
+def check_warp(parameters: Mapping[str, Any]) -> None:
     """Refuse values of ``warp`` that cannot work."""
     warp = parameters.get("warp", False)
     if not isinstance(warp, bool) and warp != AUTOMATIC:
@@ -61,8 +62,8 @@ def choose_warping(
     if before is not None and before.warp is None:
         return before
     is_open = wanted == AUTOMATIC and before is None
-    if is_open and (settings.lengths_are_given or not settings.optimize):
-        return Warping()  # the user speaks of lengths in the units of X
+    if is_open and _speaks_of_units(settings, parameters):
+        return Warping()
     warp = fit_warp(settings.standardiser, outputs[0])
     if warp is None:
         return Warping(None, "Inputs are not warped: no column has a shape to straighten.")
@@ -71,6 +72,12 @@ def choose_warping(
     if warp.strength < _SKEWED:
         return Warping(None, "Inputs are not warped: no column is clearly skewed.")
     return _decide(settings, outputs, warp, parameters.get("max_seconds"))
+
+
+def _speaks_of_units(settings: Settings, parameters: Mapping[str, Any]) -> bool:
+    """Did the user say something in the units of X: lengths, periods, a line?"""
+    given = settings.lengths_are_given or parameters.get("input_scale") is not None
+    return given or not settings.optimize or settings.kernel not in _BENDABLE
 
 
 def fit_warp(units: Standardiser, rows: Rows) -> Warp | None:

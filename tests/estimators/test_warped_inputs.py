@@ -10,6 +10,7 @@ import pytest
 
 import certgp
 from certgp.errors import InvalidInputError
+from certgp.kernels import Periodic
 from certgp.training import StopRule
 from helpers import dense_kernel
 
@@ -117,8 +118,17 @@ def test_auto_leaves_inputs_alone_elsewhere(X, options, words):
         np.testing.assert_array_equal(gp.predict(X), plain.predict(X))
 
 
-def test_lengths_in_the_units_of_the_data_are_left_alone_by_auto():
-    assert certgp.ExactGP(warp="auto", **FIXED).fit(SKEWED, Y).warp_ is None
+@pytest.mark.parametrize(
+    "gp",
+    [
+        certgp.ExactGP(length_scale=3.0, max_iter=1),
+        certgp.ExactGP(kernel="linear", max_iter=1),
+        certgp.MercerGP(8, input_scale=1.0, projection=None, max_iter=1),
+        certgp.SparseGP(8, kernel=Periodic(period=2.0), max_iter=1),
+    ],
+)
+def test_auto_leaves_inputs_alone_where_the_user_speaks_of_their_units(gp):
+    assert gp.set_params(warp="auto", noise="constant").fit(SKEWED[:100], Y[:100]).warp_ is None
 
 
 def test_a_stop_rule_ends_the_comparison_too():
