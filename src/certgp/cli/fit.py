@@ -390,6 +390,7 @@ def _facts(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_
     return [
         ("model", f"{type(model).__name__}, {model.kernel_.name} kernel, {_size(model)}"),
         *([("chosen", in_cli_words(model.choice_))] if model.choice_ is not None else []),
+        *([("inputs", "warped, each skewed column by a power")] if model.warp_ is not None else []),
         *_left_out(arguments),
         ("data", f"{n_rows:,} rows, {model.n_features_in_} input column(s)"),
         ("noise", f"{model.noise_variance_**0.5:.5g} (standard deviation){_noise_gain(model)}"),
