@@ -42,10 +42,12 @@ def test_warped_columns_have_zero_mean_and_unit_variance():
 @settings(deadline=None, derandomize=True, max_examples=60)
 def test_it_never_decreases_and_stays_finite(power, x):
     power = power if min(abs(power), abs(power - 2.0)) > 1e-3 else 1e-3
-    warp = Warp(np.array([power]), np.zeros(1), np.ones(1))
+    warp = Warp(np.array([power]), np.zeros(1), np.ones(1), np.array([-3.0]), np.array([40.0]))
     found = warp(torch.tensor(sorted(x), dtype=torch.float64)[:, None])
     assert found.isfinite().all()
     assert (found.diff(dim=0) >= 0.0).all()
+    far = warp(torch.tensor([[-1e9], [-1e8], [1e8], [1e9]], dtype=torch.float64))
+    assert (far.diff(dim=0) > 1.0).all()  # no bound
 
 
 def test_it_increases_where_rows_are():
@@ -57,7 +59,8 @@ def test_it_increases_where_rows_are():
 def test_tensors_and_arrays_agree_and_gradients_are_right():
     units = warped_units(SKEWED)
     np.testing.assert_allclose(units.tensor(torch.from_numpy(SKEWED)).numpy(), units.inputs(SKEWED), rtol=1e-12)
-    rows = torch.from_numpy(SKEWED[:5]).requires_grad_()
+    outside = SKEWED.min(0) - 1.0, SKEWED.max(0) + 1.0
+    rows = torch.from_numpy(np.stack([*SKEWED[:3], *outside])).requires_grad_()
     assert torch.autograd.gradcheck(units.tensor, rows)
     zero = torch.zeros(1, 3, dtype=torch.float64, requires_grad=True)
     units.warp(zero).sum().backward()

@@ -43,6 +43,15 @@ def test_it_is_the_exact_gp_on_warped_inputs_in_units_of_these():
     np.testing.assert_allclose(gp.predict(NEW), mean, rtol=1e-8, atol=1e-8)
 
 
+def test_far_from_all_rows_it_knows_as_little_as_the_prior():
+    gp = certgp.ExactGP(kernel="matern32", warp=True, **FIXED).fit(SKEWED, Y)
+    assert (gp.warp_ < 0.0).any()  # the power transform itself would end at a bound
+    rows = np.median(SKEWED, axis=0) * [[1.0, 1.0], [1e5, 1.0], [1.0, 1e5]]
+    _, std = gp.predict(rows, return_std=True, include_noise=False)
+    assert std[0] < 0.2 * np.sqrt(1.5)
+    np.testing.assert_allclose(std[1:], np.sqrt(1.5), rtol=1e-3)
+
+
 def test_its_certificate_says_where_the_kernel_acts_and_holds(sparse):
     found = sparse.certify(NEW)
     assert "warped inputs w(x)" in found.kernel_inputs

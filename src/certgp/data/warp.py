@@ -25,12 +25,16 @@ class Warp:
 
     w = ((1 + x)^p - 1) / p for x >= 0 and -((1 - x)^(2 - p) - 1) / (2 - p) for x < 0:
 
-    increasing and smooth, with slope one at zero. Columns of power one stay as they are, to the last bit.
+    increasing and smooth, with slope one at zero. Outside the range that it was learned from, w goes on as a line: with
+    a power below zero it would end at a bound, and far-out rows would look like the last ones known. Columns of power
+    one stay as they are, to the last bit.
     """
 
     power: Array  # (D,)
     mean: Array  # (D,)
     scale: Array  # (D,)
+    lower: Array  # (D,) ends of the range
+    upper: Array  # (D,)
 
     @staticmethod
     def fit(X: Array) -> Warp:
@@ -40,7 +44,7 @@ class Warp:
         """
         found = [_fit_column(x) for x in np.ascontiguousarray(X.T)]
         power, mean, scale = (np.array(each, dtype=np.float64) for each in zip(*found, strict=True))
-        return Warp(power, mean, scale)
+        return Warp(power, mean, scale, X.min(0), X.max(0))
 
     @property
     def is_identity(self) -> bool:
@@ -55,7 +59,10 @@ class Warp:
     def __call__(self, X: Tensor) -> Tensor:
         """Of a tensor (n, D) of standardised inputs; carries gradients, and may be recorded (``certgp.export``)."""
         kept, power = torch.from_numpy(self.power == 1.0), torch.from_numpy(self.power)
-        warped = (_yeo_johnson(X, power) - torch.from_numpy(self.mean)) / torch.from_numpy(self.scale)
+        lower, upper = torch.from_numpy(self.lower), torch.from_numpy(self.upper)
+        beyond = (X - upper).relu() * _slope(upper, power) - (lower - X).relu() * _slope(lower, power)
+        bent = _yeo_johnson(X.clamp(lower, upper), power) + beyond
+        warped = (bent - torch.from_numpy(self.mean)) / torch.from_numpy(self.scale)
         # not torch.where: both parts are finite, and products can be recorded
         return X * kept.double() + warped * (~kept).double()
 
@@ -64,6 +71,11 @@ def _yeo_johnson(X: Tensor, power: Tensor) -> Tensor:
     """w (n, D); at zero one part only has a slope, so that gradients are right there too."""
     above = X.relu()
     return _stretch(above, power) - _stretch(above - X, 2.0 - power)
+
+
+def _slope(x: Tensor, power: Tensor) -> Tensor:
+    """w'(x) = (1 + |x|)^(sign(x) (power - 1))."""
+    return (x.abs().log1p() * x.sign() * (power - 1.0)).clamp(max=_MOST_EXPONENT).exp()
 
 
 def _stretch(u: Tensor, power: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from certgp.models.fitted import FittedModel
 
 Tensors = dict[str, Tensor]
 Values = dict[str, Any]
-_WARP = ("power", "mean", "scale")
+_WARP = ("power", "mean", "scale", "lower", "upper")
 
 
 def describe_model(model: FittedModel) -> tuple[Tensors, Values]:
