@@ -41,3 +41,12 @@ def test_a_checkpoint_needs_a_method_that_keeps_one(certgp, train):
     outcome = certgp("fit", train, "--target", "price", *options)
     assert outcome.code == 2
     assert "--checkpoint is not for --method exact" in outcome.err
+
+
+def test_inputs_are_warped_where_that_is_asked_for(certgp, train):
+    options = ["--method", "sparse", "--max-iter", "3", "--rank", "5", "--out", "a.model", "--json"]
+    said = [certgp("fit", train, "--target", "price", *options, "--warp", warp) for warp in ("no", "yes")]
+    assert [each.code for each in said] == [0, 0]
+    without, powers = (json.loads(each.out)["warp"] for each in said)
+    assert without is None
+    assert powers == load("a.model").warp_.tolist()

@@ -29,6 +29,7 @@ MODELS = {
     "mercer": MercerGP(20, projection=None, noise="constant", **SHORT),
     "mercer, projection": MercerGP(12, projection=2, noise="input", **SHORT),
     "mercer, lowrank": MercerGP(12, variance="lowrank", projection=None, noise="constant", **SHORT),
+    "mercer, warped inputs": MercerGP(12, projection=2, warp=True, noise="constant", **SHORT),
     "fourier": FourierGP(20, noise="constant", **SHORT),
     "fourier, matern, input noise": FourierGP(20, kernel="matern52", noise="input", **SHORT),
     "sparse": SparseGP(15, noise="input", **SHORT),

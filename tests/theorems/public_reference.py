@@ -72,11 +72,13 @@ def draw_fitted(seed: int, names: tuple[str, ...] = tuple(ESTIMATORS)) -> Fitted
     both = np.concatenate([X, more])
     y = size * (5.0 * rng.random() + np.sin((both / spread).sum(1)) + 0.3 * rng.standard_normal(len(both)))
     options = {"kernel": str(rng.choice(kernels)), "standardize": bool(rng.random() < 0.7), "random_state": seed}
+    own = np.random.default_rng([seed, 1])
+    options["warp"] = options["standardize"] and bool(own.random() < 0.3)
     far = X[rng.integers(0, n, 4)] + spread * rng.standard_normal((4, d)) * 10.0 ** rng.uniform(-0.5, 1.5, (4, 1))
     if name != "auto":
         options |= {
             "optimize": False,
-            "length_scale": float(spread.mean() * np.exp(rng.uniform(-1.5, 2.0))),
+            "length_scale": float((1.0 if options["warp"] else spread.mean()) * np.exp(rng.uniform(-1.5, 2.0))),
             "signal_variance": float(size**2 * np.exp(rng.uniform(-1.5, 1.5))),
             "noise_variance": float(size**2 * 10.0 ** rng.uniform(-3, 0.5)),
         }
@@ -88,7 +90,11 @@ def draw_fitted(seed: int, names: tuple[str, ...] = tuple(ESTIMATORS)) -> Fitted
         warnings.simplefilter("ignore", CertgpWarning)
         gp = build(int(rng.integers(4, 40)), options).fit(X, y[:n]).partial_fit(more, y[n:])
         exact = certgp.ExactGP(
-            kernel=gp.kernel_, noise_variance=gp.noise_variance_, optimize=False, standardize=options["standardize"]
+            kernel=gp.kernel_,
+            noise_variance=gp.noise_variance_,
+            optimize=False,
+            standardize=options["standardize"],
+            warp=options["warp"],
         )
         exact.fit(X, y[:n]).partial_fit(more, y[n:])
     return FittedProblem(name, gp, exact, both, y, new, REQUESTS[seed % 3])
@@ -126,6 +132,8 @@ def dense_divergences(problem: FittedProblem) -> tuple[float, float]:
     gp, kernel, s2 = problem.gp, problem.exact.kernel_, problem.exact.noise_variance_
     model = gp._fitted()
     rows = np.where(model.standardiser.ignored, 0.0, problem.X)
+    if gp.warp_ is not None:
+        rows = model.tensor(problem.X).numpy()  # the units of the kernel
     phi = model.standardiser.y_scale * model.process.features(model.tensor(problem.X)).numpy()
     eye = s2 * np.eye(len(rows))
     S1, S2 = dense_kernel(kernel, rows, rows) + eye, phi @ phi.T + eye

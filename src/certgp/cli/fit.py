@@ -24,7 +24,15 @@ from certgp.cli.arguments import (
 from certgp.cli.card import card_fields, card_text, make_card
 from certgp.cli.cluster import add_scheduler_option, check_method, engine_of
 from certgp.cli.interrupts import INTERRUPTED, resume_words, stopping_on_interrupt
-from certgp.cli.models import KERNELS, NOISES, build_model, check_model_options, describe_default_ranks
+from certgp.cli.models import (
+    KERNELS,
+    NOISES,
+    WARPS,
+    build_model,
+    check_model_options,
+    describe_default_ranks,
+    set_options,
+)
 from certgp.cli.output import Console, aligned, skipped_fields
 from certgp.cli.proof import certify_command, prove, report_command
 from certgp.cli.several_outputs import split_outputs, tell_fit
@@ -95,6 +103,12 @@ def add_parser(commands: Commands) -> None:
         choices=NOISES,
         help="scatter of new observations: constant, dependent on the input, or auto, where held-out rows gain by it "
         "(default: auto)",
+    )
+    parser.add_argument(
+        "--warp",
+        choices=tuple(WARPS),
+        help="bend skewed input columns before the kernel sees them; auto: where held-out rows gain by it (default: "
+        "auto for --method auto, else no)",
     )
     parser.add_argument(
         "--likelihood",
@@ -181,13 +195,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     model = build_model(
         arguments.method, arguments.kernel, arguments.rank, arguments.seed, callbacks, arguments.max_iter
     )
-    if arguments.rank == "auto":
-        model.set_params(tolerance=arguments.tolerance)
-    if arguments.noise is not None:
-        model.set_params(noise=arguments.noise)
-    model.set_params(likelihood=arguments.likelihood, **_race_options(arguments))
-    _set_where_possible(model, "--checkpoint", "checkpoint", arguments)
-    _set_where_possible(model, "--time-limit", "max_seconds", arguments)
+    set_options(model, arguments, **_race_options(arguments))
     engine = engine_of(arguments)
     if engine is None:
         _announce(model, rows, console)
@@ -242,16 +250,6 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     shown = [aligned(facts), *columns_text(rows.encoding), card_text(card, hold_out_notes(rows))]
     console.result(fields, "\n\n".join([*shown, aligned([*told, *steps])]))
     return 0
-
-
-def _set_where_possible(model: GPRegressor, option: str, name: str, arguments: argparse.Namespace) -> None:
-    """Give the model a parameter that an option names; methods that lack it are told apart here."""
-    value = vars(arguments)[name]
-    if value is None:
-        return
-    if name not in model.get_params(deep=False):
-        raise InvalidInputError(f"{option} is not for --method {arguments.method}; leave it out")
-    model.set_params(**{name: value})
 
 
 def _announce(model: GPRegressor, rows: TrainingRows, console: Console) -> None:
@@ -333,6 +331,7 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
         "length_scale": model.kernel_.describe().get("length_scale"),
         "signal_variance": float(model.kernel_.signal_variance),
         "noise_variance": float(model.noise_variance_),
+        "warp": None if model.warp_ is None else model.warp_.tolist(),
         "noise_gain": None if model.noise_gain_ is None else asdict(model.noise_gain_),
         "log_marginal_likelihood": float(model.log_marginal_likelihood_),
         "n_iter": int(model.n_iter_),
@@ -382,6 +381,7 @@ def _facts(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_
     return [
         ("model", f"{type(model).__name__}, {model.kernel_.name} kernel, {_size(model)}"),
         *([("chosen", in_cli_words(model.choice_))] if model.choice_ is not None else []),
+        *([("inputs", "warped, each skewed column by a power")] if model.warp_ is not None else []),
         *_left_out(arguments),
         ("data", f"{n_rows:,} rows, {_inputs(model)}"),
         ("noise", f"{model.noise_variance_**0.5:.5g} (standard deviation){_noise_gain(model)}"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 KERNELS = ("gaussian", "matern12", "matern32", "matern52", "rational_quadratic", "periodic", "linear")
 NOISES = ("auto", "constant", "input")
+WARPS: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
 
 
 def describe_default_ranks() -> str:
@@ -54,3 +56,26 @@ def build_model(
         options["max_iter"] = max_iter
     model: GPRegressor = chosen.load()(**options)
     return model
+
+
+def set_options(model: GPRegressor, arguments: argparse.Namespace, **further: object) -> None:
+    """Give the model the parameters that options of ``certgp fit`` name, and further ones."""
+    if arguments.rank == "auto":
+        model.set_params(tolerance=arguments.tolerance)
+    if arguments.noise is not None:
+        model.set_params(noise=arguments.noise)
+    if arguments.warp is not None:
+        model.set_params(warp=WARPS[arguments.warp])
+    model.set_params(likelihood=arguments.likelihood, **further)
+    _set_where_possible(model, "--checkpoint", "checkpoint", arguments)
+    _set_where_possible(model, "--time-limit", "max_seconds", arguments)
+
+
+def _set_where_possible(model: GPRegressor, option: str, name: str, arguments: argparse.Namespace) -> None:
+    """Give the model a parameter that an option names; methods that lack it are told apart here."""
+    value = vars(arguments)[name]
+    if value is None:
+        return
+    if name not in model.get_params(deep=False):
+        raise InvalidInputError(f"{option} is not for --method {arguments.method}; leave it out")
+    model.set_params(**{name: value})

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from certgp.data.rows import as_rows
 from certgp.data.summary import Summary, summarise
+from certgp.data.warp import Warp
 from certgp.errors import InvalidInputError
 
 Array = NDArray[np.float64]
@@ -23,7 +24,8 @@ _LARGEST = 1e100  # standard deviations: beyond, squares would overflow, and ker
 class Standardiser:
     """x -> (x - x_mean) / x_scale, y -> (y - y_mean) / y_scale. A column that does not vary becomes zero everywhere:
 
-    no row says how y moves with it, so a new value of it must not move a prediction.
+    no row says how y moves with it, so a new value of it must not move a prediction. With a warp, standardised inputs
+    go through it, column by column; it is increasing, so ranges stay ranges.
     """
 
     x_mean: Array  # (D,)
@@ -31,6 +33,7 @@ class Standardiser:
     y_mean: float
     y_scale: float
     ignored: NDArray[np.bool_]  # (D,), columns that do not vary
+    warp: Warp | None = None
 
     @staticmethod
     def of(summary: Summary) -> Standardiser:
@@ -61,13 +64,28 @@ class Standardiser:
             standardised /= self.x_scale
         np.clip(standardised, -_LARGEST, _LARGEST, out=standardised)
         standardised[:, self.ignored] = 0.0
-        return standardised
+        return standardised if self.warp is None else self.warp(torch.from_numpy(standardised)).numpy()
 
     def tensor(self, X: Tensor) -> Tensor:
         """The same of a tensor (n, D); carries gradients, and may be recorded (``certgp.export``)."""
         kept = torch.from_numpy(np.where(self.ignored, 0.0, 1.0))
         scaled = (X - torch.from_numpy(self.x_mean)) / torch.from_numpy(self.x_scale)
-        return scaled.clamp(-_LARGEST, _LARGEST) * kept
+        standardised = scaled.clamp(-_LARGEST, _LARGEST) * kept
+        return standardised if self.warp is None else self.warp(standardised)
+
+    @property
+    def kernel_units(self) -> tuple[Array, Array]:
+        """Centre and scale (D,) of the inputs that a kernel acts on: those of the columns of X; 0 and 1 of warped ones,
+        which have no unit in common with X.
+        """
+        if self.warp is None:
+            return self.x_mean, self.x_scale
+        return np.zeros_like(self.x_mean), np.ones_like(self.x_scale)
+
+    @property
+    def powers(self) -> Array | None:
+        """Power of each column (D,), one where it is left alone; None without a warp."""
+        return None if self.warp is None else self.warp.power
 
     def target(self, y: NDArray[np.floating]) -> Array:
         """Standardised target, float64."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 from inspect import signature
-from typing import Any
+from typing import Any, Literal
 
 from certgp.checks import check_positive, check_rank
 from certgp.errors import InvalidInputError
@@ -51,6 +51,7 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
         out: Mercer models need the Gaussian kernel, Fourier models one with a spectral law
     max_iter : optimiser iterations of each candidate; None takes each method's own default
     tolerance, max_rank, dtype, engine, checkpoint, cap_rank : see ``LowRankParameters``
+    warp : "auto", True or False, see ``SharedParameters``; ``choice_`` says what was decided and what it gains
     standardize, noise, likelihood, calibrate, random_state, verbose, callbacks : see ``SharedParameters``
 
     Notes
@@ -65,6 +66,7 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
     combine: bool = False
     kernel: str | Kernel = AUTOMATIC
     max_iter: int | None = None
+    warp: bool | Literal["auto"] = AUTOMATIC
 
     def trainer(self, settings: Settings) -> Race:
         terms = Terms(self.effort, self._seconds_for_a_race(), self.prefer, self.combine)

@@ -119,7 +119,8 @@ class GPRegressor(SklearnCallbacks, RegressorMixin, BaseEstimator, ABC):
         return self
 
     def _prepare(self, rows: Rows, summary: Summary, given: Rows) -> Fitting:
-        self._fitting = prepare_fitting(self, rows, summary, given)
+        known = self._fitting.warping if self._fitting else None  # of the round before
+        self._fitting = prepare_fitting(self, rows, summary, given, None, known)
         return self._fitting
 
     def partial_fit(
@@ -132,8 +133,7 @@ class GPRegressor(SklearnCallbacks, RegressorMixin, BaseEstimator, ABC):
         if self.outputs_ is not None:
             several.extend_outputs(self.outputs_, OutputRows.of(rows))
             return self
-        self._model = self._fitted()
-        found = summarise(rows)
+        self._model, found = self._fitted(), summarise(rows)
         source, targets = source_of(self._model, rows), found.target_range()
         self._model = model = self._model.extended(source, *found.range(), self._engine(), targets)
         self.rank_ = model.process.rank
@@ -159,9 +159,7 @@ class GPRegressor(SklearnCallbacks, RegressorMixin, BaseEstimator, ABC):
         ``include_noise=True`` speaks of new observations y, ``False`` of the function f behind them.
         """
         if return_std and return_cov:
-            raise InvalidInputError(
-                "return_std and return_cov cannot both be asked for; the covariance holds the variances"
-            )
+            raise InvalidInputError("return_std and return_cov cannot both be True; the covariance holds the variances")
         model, rows = self._predictor(), self._load_inputs(X)
         if return_cov:
             return model.mean_and_covariance(rows, include_noise)
@@ -199,8 +197,7 @@ class GPRegressor(SklearnCallbacks, RegressorMixin, BaseEstimator, ABC):
             return several.mean_score(self.outputs_, several.split_rows(self, X, y, sample_weight))
         if not isinstance(X, Rows):
             return float(super().score(X, y, sample_weight))
-        rows = load_rows(self, X, y, sample_weight, reset=False)
-        self._load_inputs(rows)  # says what lies outside
+        self._load_inputs(rows := load_rows(self, X, y, sample_weight, reset=False))  # says what lies outside
         return self._fitted().score_sums(rows).r_squared
 
     def nlpd(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Any:
@@ -257,8 +254,8 @@ class GPRegressor(SklearnCallbacks, RegressorMixin, BaseEstimator, ABC):
         -----
         Without arguments the best certificate that is known is returned: a saved or earlier one, where it is tighter.
         The exact GP is ``ExactGP(kernel=gp.kernel_, noise_variance=gp.noise_variance_, optimize=False)`` on the same
-        rows with the same weights, also for rows outside the training range. Behind a projection or a network it is the
-        exact GP on their outputs, and the sentence says so. An exact GP is its own truth.
+        rows with the same weights, also for rows outside the training range. Behind a warp, a projection or a network
+        it is the exact GP on their outputs, and the sentence says so. An exact GP is its own truth.
         """
         request = Request(reference_rank, tol, max_reference_rank, delta, probes, exact_solve, progress)
         if self.outputs_ is not None:
@@ -338,6 +335,11 @@ class GPRegressor(SklearnCallbacks, RegressorMixin, BaseEstimator, ABC):
     def _of_outputs(self, value: Callable[[FittedModel], object]) -> object:
         found = tuple(value(model) for model in self.models)
         return found[0] if self.outputs_ is None else found
+
+    @property
+    def warp_(self) -> Any:
+        """Power of each column (D,), one where it is left alone, where inputs were warped; else None."""
+        return self._of_outputs(lambda model: model.standardiser.powers)
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -28,12 +28,13 @@ from certgp.data.summary import DISTINCT_LIMIT
 from certgp.errors import InvalidInputError, warn_user
 from certgp.estimators.fingerprint import fingerprint
 from certgp.estimators.validation import check_engine, new_generator
+from certgp.estimators.warping import Warping, choose_warping
 from certgp.gp import GaussianProcess, LowRankProcess, noise_scale
 from certgp.gp.student import StudentNoise
 from certgp.guarantees import Certificate
 from certgp.guarantees.automatic_rank import SCOUT_ROWS, Scout, search_rank
 from certgp.guarantees.certify import note_input_noise
-from certgp.guarantees.subject import Subject
+from certgp.guarantees.subject import Subject, note_warped_inputs
 from certgp.models import FittedModel
 from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.progress import ProgressLine
@@ -57,6 +58,7 @@ class Fitting:
     source: RowSource  # the same rows, standardised
     trainer: Trainer
     new_generator: Callable[[], np.random.Generator]  # of the user's random state
+    warping: Warping
 
     def run(self, calibrate: bool) -> tuple[FittedModel, Fit]:
         """Train on all rows; with ``calibrate`` unless the training itself holds rows back to scale the noise."""
@@ -77,7 +79,10 @@ class Fitting:
             for member in model.process.members:
                 member.noise_model = choose_student(member, given, self.source, self.settings.new_generator())
         if model.certificate is not None:
-            model = replace(model, certificate=note_input_noise(model.process, model.certificate))
+            known = note_warped_inputs(model.standardiser, model.certificate)
+            model = replace(model, certificate=note_input_noise(model.process, known))
+        if fit.choice is not None and self.warping.words is not None:
+            fit = replace(fit, choice=f"{fit.choice} {self.warping.words}")
         return model, fit
 
     def _train_or_rescue(self) -> tuple[Fit, Certificate | None]:
@@ -179,12 +184,22 @@ def units_of(summary: Summary, standardize: bool) -> Standardiser:
 
 
 def prepare_fitting(
-    estimator: Any, rows: Rows, summary: Summary, given: Rows, source: RowSource | None = None
+    estimator: Any,
+    rows: Rows,
+    summary: Summary,
+    given: Rows,
+    source: RowSource | None = None,
+    warping: Warping | None = None,
 ) -> Fitting:
-    """A fit of an estimator to rows of this summary, which ``source`` has standardised where there is one."""
+    """A fit of an estimator to rows of this summary, which ``source`` has standardised where there is one, as
+    ``warping`` says; else that is decided here, unless it was decided before, on rows of other weights.
+    """
     settings = make_settings(
         estimator, estimator.trainer_parameters(), units_of(summary, estimator.standardize), summary
     )
+    if source is None or warping is None:
+        warping = choose_warping(estimator, settings, [rows], warping)
+    settings = warping.applied(settings)
     if source is None:
         source = StandardisedRows(rows, settings.standardiser, DTYPES[settings.dtype])
     seeded, trainer = partial(new_generator, estimator.random_state), estimator.trainer(settings)
@@ -192,7 +207,7 @@ def prepare_fitting(
         check_trains_elsewhere(type(estimator).__name__, trainer)
     if settings.stop is not None:
         settings.stop.reserve(trainer.seconds_after_training(source.n_rows, source.n_columns))
-    return Fitting(rows, given, summary, settings, source, trainer, seeded)
+    return Fitting(rows, given, summary, settings, source, trainer, seeded, warping)
 
 
 def check_trains_elsewhere(name: str, trainer: Trainer) -> None:

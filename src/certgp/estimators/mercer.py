@@ -57,7 +57,7 @@ class MercerGP(
 
     @property
     def projection_(self) -> NDArray[np.float64]:
-        """The learned map (D, d): the kernel acts on (x - mean of X) projection_."""
+        """The learned map (D, d): the kernel acts on (x - mean of X) projection_; with a warp on w(x) projection_."""
         found = self._fitted().linear_map()
         if found is None:
             raise AttributeError("projection_ exists only where a projection was learned; this fit used all columns")

@@ -18,6 +18,7 @@ from certgp.data.outputs import OutputRows, OutputSource, TargetRows
 from certgp.errors import InvalidInputError
 from certgp.estimators.fitting import make_settings, prepare_fitting, units_of
 from certgp.estimators.validation import load_rows, warn_about_columns
+from certgp.estimators.warping import check_warp, choose_warping
 from certgp.models import FittedModel, FittedOutputs
 from certgp.training.recipes import AUTOMATIC, DTYPES, Fit
 
@@ -41,8 +42,9 @@ def check_parameters(estimator: GPRegressor) -> None:
     """
     given = estimator.get_params(deep=False)
     for name, parameter in signature(type(estimator)).parameters.items():
-        if isinstance(parameter.default, bool):
+        if isinstance(parameter.default, bool) and name != "warp":
             check_flag(name, given[name])
+    check_warp(given)
     if not any(varies_by_output(given.get(name)) for name in OWN):
         estimator.trainer(make_settings(estimator, estimator.trainer_parameters(), Standardiser.identity(0)))
 
@@ -104,6 +106,9 @@ def fit_together(parts: Sequence[GPRegressor], rows: OutputRows) -> list[tuple[F
     standardize, summaries = parts[0].standardize, rows.summarise()
     warn_about_columns(summaries, standardize)
     units = [units_of(summary, standardize) for summary in summaries]
+    first = make_settings(parts[0], parts[0].trainer_parameters(), units[0], summaries[0])
+    warping = choose_warping(parts[0], first, rows.split())
+    units = [replace(each, warp=warping.warp) for each in units]
     blank = TargetRows(rows.inputs, np.zeros(len(rows.Y)))
     dtype = DTYPES[parts[0].get_params(deep=False).get("dtype", "float64")]
     Y = np.stack([each.target(rows.Y[:, j]) for j, each in enumerate(units)], 1)
@@ -111,7 +116,7 @@ def fit_together(parts: Sequence[GPRegressor], rows: OutputRows) -> list[tuple[F
     fittings = []
     for j, (part, summary) in enumerate(zip(parts, summaries, strict=True)):
         mine = rows.output(j)
-        fittings.append(prepare_fitting(part, mine, summary, mine, source.output(j)))
+        fittings.append(prepare_fitting(part, mine, summary, mine, source.output(j), warping))
     found = fittings[0].trainer.fit_outputs(source, [each.settings for each in fittings])
     for fit, fitting in zip(found.fits(), fittings, strict=True):
         fitting.trainer.decide_noise(fit.process, fitting.source, rows.count)

@@ -20,6 +20,12 @@ class SharedParameters:
 
     kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
     standardize : centre and scale X and y inside; results are in the user's units either way
+    warp : bend skewed columns of X before the kernel sees them: each by a power transform (Yeo and Johnson) that brings
+        it nearest to a Gaussian, ``warp_``. "auto": where a column is clearly skewed, and a quick GP predicts held-out
+        training rows better by it, by more than the standard error. Then ``kernel_``, ``projection_`` and, with
+        ``warp=True``, starting length-scales and Mercer's ``input_scale`` are in units of the warped columns, which
+        have mean zero and standard deviation one. "auto" leaves X alone where such lengths, a kernel object, or a
+        periodic or linear kernel are given; it takes about a second, at most a tenth of ``max_seconds``
     noise : how new observations scatter around f. "constant": alike everywhere. "input": as much as rows that the model
         has not seen scatter at such inputs (``noise_model_``), mixed with a wide constant component. "auto": like that
         where these rows prefer it to the best constant noise by more than two standard errors (``noise_gain_``), else
@@ -43,6 +49,7 @@ class SharedParameters:
 
     kernel: str | Kernel = "gaussian"
     standardize: bool = True
+    warp: bool | Literal["auto"] = False
     noise: str = "auto"
     likelihood: str = "gaussian"
     calibrate: bool = False

@@ -63,6 +63,7 @@ def settings_of(model: GPRegressor) -> tuple[tuple[str, str], ...]:
         ("estimator", type(model).__name__ + ("" if model.method_ is None else f" ({model.method_})")),
         ("kernel", model.kernel_.name),
         *((key.replace("_", " "), _short(value)) for key, value in values.items()),
+        *([] if model.warp_ is None else [("inputs", f"warped by the powers {_short(list(model.warp_))}")]),
         ("noise variance", f"{model.noise_variance_:.5g}"),
         ("rank", f"{model.rank_}"),
         ("training rows", f"{model.n_rows_:,}"),

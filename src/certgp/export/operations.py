@@ -123,6 +123,11 @@ def _log1p(x: Recorded) -> Any:
     return (1.0 + x).log()
 
 
+@Operations.add("expm1")
+def _expm1(x: Recorded) -> Any:
+    return x.exp() - 1.0
+
+
 @Operations.add("fmod")
 def _remainder(a: Recorded, b: Any) -> Recorded:
     graph = a.graph

@@ -45,7 +45,7 @@ from certgp.guarantees.prediction_bounds import (
 )
 from certgp.guarantees.reference import Problem, Reference, certify_through, check_certifiable, growing_references
 from certgp.guarantees.statistical import DEFAULT_PROBES, tighten
-from certgp.guarantees.subject import Subject, refusal_of_mixtures
+from certgp.guarantees.subject import Subject, note_warped_inputs, refusal_of_mixtures
 
 Rows = NDArray[np.floating]
 ReadRows = Callable[[], RowSource]
@@ -124,7 +124,7 @@ def certify(
     process was conditioned on in any case. X (n, D) are rows to predict, in the user's units.
     """
     found = _certify(process, standardiser, X, read_rows, request, engine, new_generator, check_rows)
-    return note_input_noise(process, found)
+    return note_input_noise(process, note_warped_inputs(standardiser, found))
 
 
 def note_input_noise(process: GaussianProcess, certificate: Certificate) -> Certificate:

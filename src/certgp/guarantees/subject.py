@@ -18,6 +18,11 @@ from certgp.guarantees.certificate import Certificate, Interval
 from certgp.guarantees.reference import Problem
 from certgp.transforms import Network, Transform
 
+_WARPED = (
+    "the exact GP meant here has the same power transform w(x) of the inputs (warp_) in front of its kernel: it is a "
+    "GP on w(x)"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Subject:
@@ -63,6 +68,15 @@ class Subject:
 def name_kernel_inputs(transform: Transform) -> str | None:
     """What the kernel of the exact GP acts on, in words; None where that is the inputs themselves."""
     return None if transform.keeps_coordinates else f"the outputs g(x) of its {type(transform).__name__.lower()}"
+
+
+def note_warped_inputs(standardiser: Standardiser, certificate: Certificate) -> Certificate:
+    """Say that the kernel acts behind a power transform of the inputs, where there is one."""
+    if standardiser.warp is None or _WARPED in certificate.assumptions:
+        return certificate
+    inner = certificate.kernel_inputs
+    where = "the warped inputs w(x)" if inner is None else f"{inner} behind warped inputs w(x)"
+    return replace(certificate, kernel_inputs=where, assumptions=(*certificate.assumptions, _WARPED))
 
 
 def refusal_of_mixtures(what: str, process: GaussianProcess) -> str:

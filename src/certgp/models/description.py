@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from certgp.data import Standardiser
+from certgp.data.warp import Warp
 from certgp.gp import GaussianProcess, LowRankProcess
 from certgp.gp.description import build_process, describe_process
 from certgp.guarantees import Certificate
@@ -18,6 +19,7 @@ from certgp.models.fitted import FittedModel
 
 Tensors = dict[str, Tensor]
 Values = dict[str, Any]
+_WARP = ("power", "mean", "scale", "lower", "upper")
 
 
 def describe_model(model: FittedModel) -> tuple[Tensors, Values]:
@@ -27,6 +29,9 @@ def describe_model(model: FittedModel) -> tuple[Tensors, Values]:
     tensors["standardiser.x_mean"] = torch.from_numpy(standardiser.x_mean.copy())
     tensors["standardiser.x_scale"] = torch.from_numpy(standardiser.x_scale.copy())
     tensors["standardiser.ignored"] = torch.from_numpy(standardiser.ignored.copy())
+    if standardiser.warp is not None:
+        for name in _WARP:
+            tensors[f"standardiser.warp.{name}"] = torch.from_numpy(vars(standardiser.warp)[name].copy())
     tensors["range.lower"], tensors["range.upper"] = torch.from_numpy(model.lower), torch.from_numpy(model.upper)
     values = {
         "y_mean": standardiser.y_mean,
@@ -47,6 +52,7 @@ def build_model(tensors: Tensors, values: Values, network: nn.Module | None = No
         values["y_mean"],
         values["y_scale"],
         tensors["standardiser.ignored"].numpy(),
+        _saved_warp(tensors),
     )
     process = build_process(tensors, values["process"], network)
     return FittedModel(
@@ -58,6 +64,13 @@ def build_model(tensors: Tensors, values: Values, network: nn.Module | None = No
         _saved_certificate(values["certificate"], process),
         targets=None if values.get("targets") is None else (values["targets"][0], values["targets"][1]),
     )
+
+
+def _saved_warp(tensors: Tensors) -> Warp | None:
+    """The warp in a file; older ones have none."""
+    if "standardiser.warp.power" not in tensors:
+        return None
+    return Warp(**{name: tensors[f"standardiser.warp.{name}"].numpy() for name in _WARP})
 
 
 def _saved_certificate(described: Values | None, process: GaussianProcess) -> Certificate | None:

@@ -86,9 +86,11 @@ class FittedModel:
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel in the units of the data; behind a projection or a network in those of its outputs."""
+        """The kernel in the units of the data; of warped inputs, or of the outputs of a projection or a network, where
+        it acts on these.
+        """
         units, process = self.standardiser, self.process.members[0]
-        mean, scale = units.x_mean, units.x_scale
+        mean, scale = units.kernel_units
         transform = process.transform
         if transform is not None and not transform.keeps_coordinates:
             mean, scale = np.zeros(transform.dimension), np.ones(transform.dimension)
@@ -187,10 +189,12 @@ class FittedModel:
         return self.standardiser.mean_to_user(draw(self.tensor(rows.take(slice(None))[0]), count, generator).numpy())
 
     def linear_map(self) -> Array | None:
-        """W (D, d) where the kernel acts on (x - mean) W, in the units of X; None without a projection."""
+        """W (D, d) where the kernel acts on (x - mean) W, in the units of X, or of warped inputs where there is a warp;
+        None without a projection.
+        """
         transform = self.process.members[0].transform
         found = None if transform is None else transform.linear_map
-        return None if found is None else found.detach().numpy() / self.standardiser.x_scale[:, None]
+        return None if found is None else found.detach().numpy() / self.standardiser.kernel_units[1][:, None]
 
     def extended(
         self,

@@ -139,7 +139,7 @@ class MercerRecipe(Recipe):
             spread = bulk_moments(transform(sample.X).detach())[1].numpy()
             return np.where(spread > 0, spread, 1.0)
         given = check_per_dimension("input_scale", self.input_scale, transform.dimension)
-        return given / settings.standardiser.x_scale if transform.is_identity else given
+        return given / settings.standardiser.kernel_units[1] if transform.is_identity else given
 
 
 def _drop_empty(stages: list[Stage]) -> list[Stage]:

@@ -168,12 +168,12 @@ class Settings:
     def start(self, default_length_scale: float, projected_dimension: int | None = None) -> Start:
         """Translate what the user gave, in the units of the data, into standardised units; fill in what is missing.
 
-        With a projection the kernel works on standardised coordinates of its own, so length-scales are taken as they
-        are.
+        With a projection or a warp the kernel works on standardised coordinates of its own, so length-scales are taken
+        as they are.
         """
         start, standardiser = self.kernel_object(), self.standardiser
         d = len(standardiser.x_scale) if projected_dimension is None else projected_dimension
-        mean, units = standardiser.x_mean, standardiser.x_scale
+        mean, units = standardiser.kernel_units
         if projected_dimension is not None:
             mean, units = np.zeros(d), np.ones(d)
         if self.length_scale is not None:
