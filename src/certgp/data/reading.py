@@ -6,19 +6,18 @@ import math
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import repeat
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pa_compute
 import pyarrow.parquet as pa_parquet
-from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
+from certgp.data.array_files import archive_labels, array_parts, column_labels, part_rows, stored_layout
 from certgp.data.csv_text import (
     DELIMITERS,
     is_number,
@@ -35,7 +34,6 @@ NAMELESS = (".npz", ".npy")  # arrays have no column names: x0, x1, ... stand in
 ARROW = (".arrow", ".feather", ".ipc")
 READABLE = (*DELIMITERS, ".parquet", *ARROW, *NAMELESS)
 Array = NDArray[np.float64]
-_PART_NUMBERS = 2**18  # read at a time from arrays and Parquet
 _BUFFER_BYTES = 2**18  # of a compressed column that is being read
 _SHORT = ("float", "halffloat", "int8", "int16", "uint8", "uint16", "bool")  # Arrow's names of types
 
@@ -78,10 +76,10 @@ def read_header(path: Path, sep: str | None = None) -> tuple[str, ...]:
             with _open_arrow(path) as reader:
                 names = tuple(str(name) for name in reader.schema.names)
         elif kind == ".npz":
-            names = _npz_header(path)
+            names = archive_labels(path)
         else:
             with path.open("rb") as stream:
-                names = _column_labels(_stored_layout(stream)[0], path)
+                names = column_labels(stored_layout(stream)[0], path)
     if kind in DELIMITERS and all(map(is_number, names)):
         warn_user(
             f"all column names of {path} are numbers ({listed(names, most=3)}): the first line is read as names, so if "
@@ -196,7 +194,7 @@ def raw_batches(
                 yield from lenient_batches(path, delimiter, names, lines)
         elif kind == ".parquet":
             with pa_parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
-                yield from file.iter_batches(_part_rows(len(names)), columns=list(names), use_threads=False)
+                yield from file.iter_batches(part_rows(len(names)), columns=list(names), use_threads=False)
         elif kind in ARROW:
             with _open_arrow(path) as reader:
                 yield from (batch.select(list(names)) for batch in _record_batches(reader))
@@ -216,7 +214,7 @@ def stored_type(path: Path, names: Sequence[str]) -> np.dtype[Any]:
                 types = [reader.schema.field(name).type for name in names]
         elif kind == ".npy":
             with path.open("rb") as stream:
-                types = [pa.from_numpy_dtype(_stored_layout(stream)[2])]
+                types = [pa.from_numpy_dtype(stored_layout(stream)[2])]
         else:
             types = [pa.float64()]
     return np.dtype(np.float32 if all(str(each) in _SHORT for each in types) else np.float64)
@@ -227,7 +225,7 @@ def plain_rows(path: Path) -> tuple[int, tuple[int, int], np.dtype[Any]] | None:
     if ending(path) != ".npy":
         return None
     with _damage_reported(path), path.open("rb") as stream:
-        shape, by_column, dtype = _stored_layout(stream)
+        shape, by_column, dtype = stored_layout(stream)
         begin = stream.tell()
         if len(shape) != 2 or by_column or dtype.byteorder == ">" or dtype.kind != "f" or dtype.itemsize not in (4, 8):
             return None
@@ -277,7 +275,7 @@ def _unchecked_parts(path: Path, names: Sequence[str], lines: list[int] | None, 
         with pa_parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
             groups = np.flatnonzero(_group_starts(file.metadata)[:-1] >= begin).tolist()
             batches = file.iter_batches(
-                _part_rows(len(names)), row_groups=groups, columns=list(names), use_threads=False
+                part_rows(len(names)), row_groups=groups, columns=list(names), use_threads=False
             )
             yield from _from_arrow(batches, names, path, lenient, begin)
     elif kind in ARROW:
@@ -285,14 +283,14 @@ def _unchecked_parts(path: Path, names: Sequence[str], lines: list[int] | None, 
             yield from _from_arrow(_record_batches(reader), names, path, lenient)
     elif kind == ".npy":
         with path.open("rb") as stream:
-            yield from _from_arrays(stream, None, names, path)
+            yield from array_parts(stream, None, names, path)
     else:
         with zipfile.ZipFile(path) as archive, archive.open("X.npy") as inputs:
             if "y" not in names:
-                yield from _from_arrays(inputs, None, names, path)
+                yield from array_parts(inputs, None, names, path)
                 return
             with archive.open("y.npy") as target:
-                yield from _from_arrays(inputs, target, names, path)
+                yield from array_parts(inputs, target, names, path)
 
 
 def _open_arrow(path: Path) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
@@ -348,70 +346,6 @@ def _numeric_column(column: pa.Array, name: str, path: Path, start: int) -> NDAr
         at = next((i for i, text in enumerate(texts) if text and not is_number(text)), 0)
         raise not_numeric(path, name, start + at + 1, texts[at])
     return np.asarray(column.to_numpy(zero_copy_only=False))
-
-
-def _from_arrays(inputs: IO[bytes], target: IO[bytes] | None, names: Sequence[str], path: Path) -> Iterator[Array]:
-    """Stored X (N, D), and y (N,) where it is asked for, as named columns."""
-    (n, width), blocks = _stored_rows(inputs, path)
-    targets: Iterable[NDArray[Any] | None] = repeat(None)
-    if target is not None:
-        (count, size), targets = _stored_rows(target, path, _part_rows(width))
-        if count * size != n:
-            raise DataFileError(f"in {path} X has {n} rows but y has {count * size} values; give one y per row")
-    for X, y in zip(blocks, targets, strict=False):
-        part = np.empty((len(X), len(names)))
-        for j, name in enumerate(names):
-            part[:, j] = X[:, int(name[1:])] if y is None or name != "y" else y[:, 0]
-        yield part
-
-
-def _stored_rows(
-    stream: IO[bytes], path: Path, at_a_time: int | None = None
-) -> tuple[tuple[int, int], Iterator[NDArray[Any]]]:
-    """Number of rows and columns of a stored array, and its rows, some at a time."""
-    shape, by_column, dtype = _stored_layout(stream)
-    if dtype.kind not in "fiub":
-        raise DataFileError(f"{path} holds values of type {dtype}; store numbers")
-    n, width = shape[0], math.prod(shape[1:])
-    rows = _part_rows(width) if at_a_time is None else at_a_time
-
-    def read(count: int) -> NDArray[Any]:
-        data = stream.read(count * width * dtype.itemsize)
-        return np.frombuffer(data, dtype).reshape(count, width, order="F" if by_column else "C")
-
-    if by_column and width > 1:  # its rows lie scattered over the whole file
-        whole = read(n)
-        return (n, width), (whole[start : start + rows] for start in range(0, n, rows))
-    return (n, width), (read(min(rows, n - start)) for start in range(0, n, rows))
-
-
-def _stored_layout(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape of a stored array, whether it is stored column by column, and its type."""
-    version = npy_format.read_magic(stream)
-    read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
-    layout: tuple[tuple[int, ...], bool, np.dtype[Any]] = read(stream)
-    return layout
-
-
-def _npz_header(path: Path) -> tuple[str, ...]:
-    with zipfile.ZipFile(path) as archive:
-        held = [name.removesuffix(".npy") for name in archive.namelist()]
-        if "X" not in held:
-            found = ", ".join(held) or "nothing"
-            raise DataFileError(f"{path} holds {found}; an .npz file needs an array X (N, D), and y (N,) to learn from")
-        with archive.open("X.npy") as stream:
-            names = _column_labels(_stored_layout(stream)[0], path)
-        return (*names, "y") if "y" in held else names
-
-
-def _column_labels(shape: tuple[int, ...], path: Path) -> tuple[str, ...]:
-    if len(shape) not in (1, 2):
-        raise DataFileError(f"{path} holds an array of shape {shape}; rows and columns (N, D) are needed")
-    return tuple(f"x{i}" for i in range(1 if len(shape) == 1 else shape[1]))
-
-
-def _part_rows(width: int) -> int:
-    return max(1, _PART_NUMBERS // max(width, 1))
 
 
 @contextmanager

@@ -57,8 +57,7 @@ class GPRegressor(SklearnCallbacks, RegressorMixin, BaseEstimator, ABC):
     """Gaussian-process regression in the units of the data given.
 
     A subclass declares its parameters, each with its type and default, and says what trains it (``trainer``); it
-    becomes a dataclass by itself. Everything else is here: validation, standardisation, prediction in bounded memory,
-    certificates, files.
+    becomes a dataclass by itself. The rest is here: validation, prediction in bounded memory, certificates, files.
     """
 
     standardize: bool
