@@ -25,7 +25,7 @@ def completions(script: str, *words: str) -> list[str]:
     ("words", "expected"),
     [
         (("certgp", "pre"), ["predict"]),
-        (("certgp", "fit", "t.csv", "--time"), ["--time-limit"]),
+        (("certgp", "fit", "t.csv", "--time"), ["--time-limit", "--time-split"]),
         (("certgp", "fit", "t.csv", "--noise", ""), ["auto", "constant", "input"]),
         (("certgp", "certify", "--exa"), ["--exact-solve"]),
         (("certgp", "completion", "f"), ["fish"]),

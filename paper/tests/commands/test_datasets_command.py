@@ -111,7 +111,7 @@ def test_fetch_shows_progress_on_a_terminal(data, source, capsys):
         assert main(["datasets", "fetch", "yacht"]) == 0
     assert "fetching yacht" in terminal.getvalue()
     assert "preparing yacht" in terminal.getvalue()
-    assert terminal.getvalue().split("\r")[-1].strip() == ""
+    assert terminal.getvalue().endswith("\x1b[2K")  # the last line is taken back
     capsys.readouterr()
 
 
