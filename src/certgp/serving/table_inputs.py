@@ -116,7 +116,7 @@ class TableInputs(Inputs):
         return column.levels[0] if isinstance(column, MeanColumn) else True
 
     def _schema(self, column: Column) -> dict[str, Any]:
-        text = {"type": "string"} if self._encoding.imputes else {"type": "string", "minLength": 1}
+        text = {"type": "string"} if self._encoding.imputes else {"type": "string", "pattern": r"\S"}
         if isinstance(column, NumberColumn):
             ways: list[dict[str, Any]] = [{"type": "number"}]
         elif isinstance(column, (LevelColumn, MeanColumn)):
@@ -125,7 +125,8 @@ class TableInputs(Inputs):
             ways = [text | {"format": "date"} if column.is_plain_date else text]  # other forms have no name there
         else:
             ways = [{"type": "boolean"}, {"enum": [*TRUE_WORDS, *FALSE_WORDS]}]
-        ways += [{"type": "null"}] if self._encoding.imputes else []
+        if self._encoding.imputes:  # an empty text is a gap too, as in the fit
+            ways += [{"type": "null"}, *([] if isinstance(column, NumberColumn) else [{"const": ""}])]
         examples = _few_levels(column) or [self._example(column)]
         return {"anyOf": ways, "description": column.words(), "examples": examples}
 
