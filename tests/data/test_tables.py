@@ -14,7 +14,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
 
-from certgp.data import csv_text, reading
+from certgp.data import array_files, csv_text
 from certgp.data.reading import listed
 from certgp.data.tables import (
     check_writable,
@@ -391,7 +391,7 @@ def test_chunks_have_the_length_asked_for_across_files(tmp_path, ending, rows):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, ">f8"])
 def test_stored_arrays_are_read_in_parts_whatever_their_layout(tmp_path, monkeypatch, order, dtype):
-    monkeypatch.setattr(reading, "_PART_NUMBERS", 20)
+    monkeypatch.setattr(array_files, "_PART_NUMBERS", 20)
     X = np.asarray(np.arange(300).reshape(100, 3), dtype=dtype, order=order)
     np.save(tmp_path / "a.npy", X)
     np.savez(tmp_path / "a.npz", X=X, y=X[:, :1])
