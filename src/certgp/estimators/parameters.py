@@ -22,7 +22,7 @@ class SharedParameters:
     standardize : centre and scale X and y inside; results are in the user's units either way
     warp : bend skewed columns of X before the kernel sees them: each by a power transform (Yeo and Johnson) that brings
         it nearest to a Gaussian, ``warp_``. "auto": where a column is clearly skewed, and a quick GP predicts held-out
-        training rows better by it, by more than the standard error. Then ``kernel_``, ``projection_`` and, with
+        training rows better by it, by more than two standard errors. Then ``kernel_``, ``projection_`` and, with
         ``warp=True``, starting length-scales and Mercer's ``input_scale`` are in units of the warped columns, which
         have mean zero and standard deviation one. "auto" leaves X alone where such lengths, a kernel object, or a
         periodic or linear kernel are given; it takes about a second, at most a tenth of ``max_seconds``

@@ -22,6 +22,7 @@ COMPARED_ROWS = 1_000
 _LEARNED_ROWS = 400  # of a quick fit: its cost grows with their cube
 _FEWEST_ROWS = 50  # below, held-out rows say nothing
 _STEPS = 20
+_STANDARD_ERRORS = 2.0  # as for noise that depends on the input
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class WarpGain:
 
     @property
     def pays(self) -> bool:
-        """Is it more than its standard error?"""
-        return self.gain > self.standard_error
+        """Is it more than chance would give?"""
+        return self.gain > _STANDARD_ERRORS * self.standard_error
 
     @staticmethod
     def of(plain: Array, warped: Array) -> WarpGain:
