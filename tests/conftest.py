@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from certgp.kernels.registry import _KERNELS
+
 
 @pytest.fixture(scope="session", autouse=True)
 def single_torch_thread():
@@ -10,3 +12,12 @@ def single_torch_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def kernels_of_their_own():
+    """Kernels that a test defines are forgotten after it, so that no other test of the process meets them."""
+    before = dict(_KERNELS)
+    yield
+    _KERNELS.clear()
+    _KERNELS.update(before)

@@ -35,6 +35,17 @@ def test_rows_with_few_copies_or_none_are_returned_as_they_are():
         assert without_copies(rows) is rows
 
 
+def test_copies_by_accident_count_once_and_frequencies_of_the_population_stay():
+    """Rows drawn with replacement, or read ten times, are accidents; two rows that are a quarter of all are not."""
+    X, y = continuous(400)
+    rng = np.random.default_rng(2)
+    for order in (rng.integers(400, size=4_000), np.tile(np.arange(400), 10)):
+        assert without_copies(as_rows(X[order], y[order])).n_rows == len(np.unique(order))
+    uneven = np.r_[np.arange(400), np.repeat([3, 17], 70)]
+    rows = as_rows(X[uneven], y[uneven])
+    assert without_copies(rows) is rows
+
+
 def discrete_tables():
     rng = np.random.default_rng(1)
     X = rng.integers(4, size=(500, 2)).astype(float)

@@ -49,6 +49,7 @@ def same_text(printed: str, shown: str) -> bool:
     return all(a == pytest.approx(b, rel=0.1) or (0 < a < tiny and b / 3 < a < 3 * b) for a, b in pairs)
 
 
+@pytest.mark.usefixtures("kernels_of_their_own")
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
 def test_code_blocks_run_and_print_what_the_page_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

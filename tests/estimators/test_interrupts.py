@@ -7,6 +7,7 @@ import pytest
 
 from certgp import AutoGP, CertgpWarning, DeepFourierGP, ExactGP, FourierGP, LocalGP, MercerGP, SparseGP
 from certgp.training import StopRule
+from certgp.training.noise import leave_one_out
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (120, 2))
@@ -123,3 +124,49 @@ def test_members_share_the_time():
 def test_a_bad_time_limit_is_refused(cls):
     with pytest.raises(ValueError, match="max_seconds must be positive"):
         cls(max_seconds=-1.0).fit(X, Y)
+
+
+def test_what_can_be_shortened_is_kept_a_smaller_share_of_the_limit():
+    watch = Watch()
+    rule = watch.rule(10.0)
+    rule.reserve(100.0, most=0.4)
+    assert rule.has_time_for(6.0)
+    assert not rule.has_time_for(6.1)
+    assert stops_after(rule, watch, 0.1) == pytest.approx(6.0, abs=0.15)
+    assert rule.seconds_left() == pytest.approx(10.0 - watch.seconds)
+    assert StopRule().seconds_left() == np.inf
+
+
+def test_a_local_model_out_of_time_learns_its_noise_from_fewer_rows_and_says_so():
+    rng = np.random.default_rng(1)
+    inputs = rng.uniform(-2, 2, (2_500, 2))
+    y = np.sin(inputs[:, 0]) + 0.1 * rng.standard_normal(2_500)
+    model = LocalGP(kernel="matern32", metric="ard", max_seconds=1e-3, random_state=0).fit(inputs, y)
+    assert not model.converged_
+    assert model.stop_reason_.startswith("max_seconds=0.001 is used up")
+    assert "variances are from 500 rows instead of 2,250" in model.stop_reason_
+    assert "noise depends on the input from 1,000 of 2,500 rows" in model.stop_reason_
+    assert model.noise_gain_.n_rows == 1_000
+    assert np.isfinite(model.predict(inputs[:5], return_std=True)).all()
+
+
+def test_rows_left_out_block_by_block_are_those_left_out_at_once():
+    inputs = np.tile(X, (12, 1)) + np.random.default_rng(2).normal(0, 0.1, (1440, 2))
+    process = LocalGP(kernel="matern32", optimize=False).fit(inputs, np.tile(Y, 12))._model.process
+    whole = leave_one_out(process, None, np.random.default_rng(3))
+    blocks = leave_one_out(process, None, np.random.default_rng(3), seconds=1e9)
+    np.testing.assert_allclose(blocks.rows.mean, whole.rows.mean, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(blocks.y, whole.y)
+
+
+def test_what_precedes_the_iterations_does_not_count_as_one():
+    watch = Watch()
+    rule = watch.rule(10.0)
+    watch.seconds = 5.0  # a scan
+    rule.start_steps()
+    watch.seconds = 5.1
+    assert not rule(None)
+    watch = Watch()
+    rule = watch.rule(10.0)
+    watch.seconds = 5.1
+    assert rule(None)  # taken for an iteration of 5.1 s

@@ -7,16 +7,9 @@ import torch
 
 from certgp.errors import InvalidInputError, ModelFileError, NotCertifiableError
 from certgp.kernels import LENGTH, VARIANCE, Kernel, kernel_from_description, kernel_from_name, registered_kernels
-from certgp.kernels.registry import _KERNELS
 from helpers import random_inputs
 
-
-@pytest.fixture(autouse=True)
-def _forget_what_tests_define():
-    before = dict(_KERNELS)
-    yield
-    _KERNELS.clear()
-    _KERNELS.update(before)
+pytestmark = pytest.mark.usefixtures("kernels_of_their_own")
 
 
 def define(name: str, varies: bool = False, module: str = "elsewhere") -> type[Kernel]:

@@ -16,6 +16,10 @@ _MOST_ROWS = 4_000_000  # of which keys are kept in memory (64 MiB); among more,
 # Times more often than rows with other inputs must rows with the same inputs share their target: numbers that were
 # rounded coincide too, and of those with fewer than thirty values or so nobody can tell (docs/decisions/0041)
 _OFTEN = 30.0
+# Variance over mean of how often each row occurs. Copies that come by accident, such as a table read twice or rows
+# drawn with replacement, fall on every row alike (at most about 1). Counts that are far more uneven are frequencies of
+# the population: rows to come repeat the frequent ones, and a model that counts these once misjudges most of them.
+_UNEVEN = 10.0
 _FEW = 0.1  # as a share of the rows: so few copies do no harm, and rows to come repeat some of these as well
 
 
@@ -38,15 +42,19 @@ def without_copies(rows: Rows) -> Rows:
     the same number twice, so that a copy is no second observation and says nothing of the noise.
 
     Rows with the same inputs and other targets stay, and so do all rows where targets of different inputs coincide so
-    often that equal rows may be draws of their own, where they have weights, where copies are fewer than a tenth of
-    the rows, and where one row would be left.
+    often that equal rows may be draws of their own, where some rows occur so much oftener than others that these counts
+    are no accident, where they have weights, where copies are fewer than a tenth of the rows, and where one row would
+    be left.
     """
     if rows.n_rows > _MOST_ROWS or rows.weights(slice(0, 1)) is not None:
         return rows
     inputs, whole, y = _read(rows)
-    first = np.sort(np.unique(whole, return_index=True)[1])
+    _, first, counts = np.unique(whole, return_index=True, return_counts=True)
     if rows.n_rows - len(first) < _FEW * rows.n_rows or len(first) in (1, rows.n_rows):
         return rows
+    if counts.var() > _UNEVEN * counts.mean():
+        return rows
+    first = np.sort(first)
     pairs = _count_pairs(inputs)
     same_target = _count_pairs(whole) / pairs
     by_chance = _count_pairs(y[first]) / (0.5 * len(first) * (len(first) - 1))

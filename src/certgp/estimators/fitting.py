@@ -81,6 +81,7 @@ class Fitting:
         if model.certificate is not None:
             known = note_warped_inputs(model.standardiser, model.certificate)
             model = replace(model, certificate=note_input_noise(model.process, known))
+        fit = self._told_cuts(fit)
         if fit.choice is not None and self.warping.words is not None:
             fit = replace(fit, choice=f"{fit.choice} {self.warping.words}")
         return model, fit
@@ -151,6 +152,14 @@ class Fitting:
         reason = self.settings.put_off if fit.outcome.stopped else None
         return fit if reason is None else replace(fit, outcome=replace(fit.outcome, reason=reason))
 
+    def _told_cuts(self, fit: Fit) -> Fit:
+        """A fit says what was shortened to keep to its time limit."""
+        cuts = {} if self.settings.stop is None else self.settings.stop.cuts
+        if not cuts:
+            return fit
+        reason = f"{fit.outcome.reason}; to keep to max_seconds, {', '.join(cuts.values())}"
+        return replace(fit, outcome=replace(fit.outcome, reason=reason))
+
     def _subject(self, process: LowRankProcess) -> Subject:
         return Subject(process, self.settings.standardiser, self.settings.engine, self.new_generator)
 
@@ -206,7 +215,8 @@ def prepare_fitting(
     if source.elsewhere is not None:
         check_trains_elsewhere(type(estimator).__name__, trainer)
     if settings.stop is not None:
-        settings.stop.reserve(trainer.seconds_after_training(source.n_rows, source.n_columns))
+        after = trainer.seconds_after_training(source.n_rows, source.n_columns)
+        settings.stop.reserve(after, trainer.most_reserved)
     return Fitting(rows, given, summary, settings, source, trainer, seeded, warping)
 
 

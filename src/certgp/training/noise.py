@@ -9,11 +9,13 @@ it is kept: only where it predicts better than the best constant noise by more t
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 from torch import Tensor
@@ -22,7 +24,9 @@ from certgp.data import RowSource
 from certgp.engines.local import default_chunk_rows
 from certgp.errors import InvalidInputError
 from certgp.gp import (
+    FullScaleProcess,
     GaussianProcess,
+    LocalProcess,
     LowRankProcess,
 )
 from certgp.gp.calibration import Array, gaussian_log_density
@@ -34,6 +38,8 @@ MOST_ROWS = 20_000  # that a hundred or so weights need, and that local models p
 _FEWEST_SHARED = 2_000  # of each output, where several share these rows (docs/decisions/0040)
 _MOST_NUMBERS = 2**21  # of psi (16 MiB)
 _SECONDS_PER_NUMBER = 7e-7  # of psi
+InBlocks = LocalProcess | FullScaleProcess  # a row's neighbours cost the same however many rows are asked for
+_BLOCK_ROWS, _LOOKING = 1_000, 0.65  # rows at a time, and their share of the time; the rest is for learning
 _FOLDS = 4
 _PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
 _FACTORS = (0.4, 0.55, 0.7, 0.85, 1.0, 1.2)  # a
@@ -82,16 +88,26 @@ def _most_rows(columns: int) -> int:
 
 
 def add_noise_model(
-    process: GaussianProcess, source: RowSource, rng: np.random.Generator, always: bool, outputs: int = 1
-) -> None:
+    process: GaussianProcess,
+    source: RowSource,
+    rng: np.random.Generator,
+    always: bool,
+    outputs: int = 1,
+    seconds: float = math.inf,
+) -> int | None:
     """Give a process that was conditioned on these rows a noise model, where that pays or ``always``. One of several
-    ``outputs`` learns it from its share of the rows that one alone would take, so that all cost little more.
+    ``outputs`` learns it from its share of the rows that one alone would take, so that all cost little more. Returns
+    how many rows were looked at where there were not ``seconds`` for all that it would take.
     """
     if isinstance(process, SingleProcess):
         if always or source.n_rows >= FEWEST_ROWS:
-            learn_noise(process, leave_one_out(process, source, rng, outputs), rng, always)
+            unseen = leave_one_out(process, source, rng, outputs, _LOOKING * seconds)
+            learn_noise(process, unseen, rng, always)
+            if isinstance(process, InBlocks) and len(unseen.y) < min(process.n_rows, MOST_ROWS):
+                return len(unseen.y)
     elif always:
         refuse_input_noise(f"a {type(process).__name__} cannot predict its rows without their own targets")
+    return None
 
 
 def leave_one_out(
@@ -99,8 +115,11 @@ def leave_one_out(
     source: RowSource,
     rng: np.random.Generator,
     outputs: int = 1,
+    seconds: float = math.inf,
 ) -> Unseen:
-    """Some of the rows, each predicted from all others."""
+    """Some of the rows, each predicted from all others; fewer where neighbours of all would take more ``seconds``."""
+    if isinstance(process, InBlocks) and math.isfinite(seconds):
+        return _leave_some_out(process, rng.permutation(process.n_rows)[:MOST_ROWS], seconds)
     if not isinstance(process, LowRankProcess):
         rows = np.sort(rng.permutation(process.n_rows)[:MOST_ROWS])
         some = process.rows.pick(torch.from_numpy(rows)).to(torch.float64)
@@ -112,6 +131,21 @@ def leave_one_out(
         some = chunk.pick(slice(start, start + size))
         parts.append(process.leave_one_out(some.X, some.y, some.weight))
     return Unseen(NoiseInputs.join(parts), chunk.y, chunk.weight)
+
+
+def _leave_some_out(process: InBlocks, rows: NDArray[np.int64], seconds: float) -> Unseen:
+    """One block of the rows after the other, as long as another one is done in time."""
+    started, parts, done = time.perf_counter(), [], 0
+    while done < len(rows):
+        began = time.perf_counter()
+        parts.append(process.leave_one_out(rows[done : done + _BLOCK_ROWS]))
+        done += _BLOCK_ROWS
+        now = time.perf_counter()
+        if now - started + (now - began) > seconds:
+            break
+    order = np.argsort(rows[:done])  # as without a limit
+    some = process.rows.pick(torch.from_numpy(rows[:done][order])).to(torch.float64)
+    return Unseen(NoiseInputs.join(parts).take(torch.from_numpy(order)), some.y, some.weight)
 
 
 def seconds_to_learn(n_rows: int, columns: int) -> float:

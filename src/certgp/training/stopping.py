@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -33,10 +34,28 @@ class StopRule:
         self._last = self._start = now()
         self._worked_before = worked()
         self._after, self._share, self._offset = 0.0, 1.0, 0.0
+        self._most = _MOST_RESERVED
+        self.cuts: dict[str, str] = {}  # what was shortened to keep to the limit, in words
 
-    def reserve(self, seconds: float) -> None:
-        """So many CPU seconds follow training: conditioning on all rows, the noise."""
-        self._after = seconds
+    def reserve(self, seconds: float, most: float = _MOST_RESERVED) -> None:
+        """So many CPU seconds follow training: conditioning on all rows, the noise. At most this share of the limit is
+        kept for them; less than they take is enough where they can be shortened.
+        """
+        self._after, self._most = seconds, most
+
+    def seconds_left(self) -> float:
+        """Until the limit itself, by the clock on the wall: for what follows training. Infinite without a limit."""
+        if self._max_seconds is None:
+            return math.inf
+        return max(0.0, self._share * (self._max_seconds - self._offset) - self._used())
+
+    def start_steps(self) -> None:
+        """Iterations begin now: what came before, such as a scan of length-scales, is no measure of one."""
+        self._last = self._now()
+
+    def has_time_for(self, seconds: float) -> bool:
+        """Would so many more seconds of training leave time for what follows?"""
+        return self._max_seconds is None or self._used() + seconds <= self._allowed()
 
     def ask(self, reason: str = INTERRUPTED) -> None:
         """End the fit after the present step; may be called by a signal handler."""
@@ -58,13 +77,14 @@ class StopRule:
             return self
         rule = StopRule(self._max_seconds, self._now, self._worked)
         rule._share, rule._offset = share, self._now() - self._start
-        rule._after, rule.reason = self._after, self.reason
+        rule._after, rule._most, rule.reason = self._after, self._most, self.reason
         return rule
 
     def join(self, parts: Sequence[StopRule]) -> None:
         """Know what ended some of the fits that had parts of the time."""
         for each in parts:
             self.reason = self.reason or each.reason
+            self.cuts |= each.cuts
 
     def _is_up_after(self, step: float) -> bool:
         if self.reason is None and self._max_seconds is not None and self._used() + step > self._allowed():
@@ -79,7 +99,7 @@ class StopRule:
         limit = self._max_seconds or 0.0
         worked = self._worked() - self._worked_before
         slowness = min(_SLOWEST, max(1.0, self._used() / worked)) if worked > 0.0 else 1.0
-        reserved = min(_MOST_RESERVED * limit, max(_RESERVED * limit, slowness * self._after))
+        reserved = min(self._most * limit, max(_RESERVED * limit, slowness * self._after))
         return self._share * max(0.0, limit - reserved - self._offset)
 
 

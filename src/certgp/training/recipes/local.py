@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -25,7 +25,7 @@ from certgp.training.full_batch.lbfgs import minimise
 from certgp.training.full_batch.objective import Objective
 from certgp.training.full_batch.start import scan_length_scales
 from certgp.training.full_batch.trials import Trial
-from certgp.training.history import STOPPED, History, Iteration, OptimisationResult, tell
+from certgp.training.history import History, Iteration, OptimisationResult, tell
 from certgp.training.local import (
     JITTER,
     FullScaleObjective,
@@ -44,6 +44,7 @@ from certgp.training.local import (
     train_network,
 )
 from certgp.training.noise import MOST_ROWS
+from certgp.training.recipes.local_progress import GAIN, Progress, outcome_of
 from certgp.training.recipes.settings import AUTOMATIC, Settings, Start
 from certgp.training.recipes.trainer import Fit, Trainer
 
@@ -63,8 +64,11 @@ _FACTORS = (1.0, 0.3, 0.1, 0.03, 0.01, 3.0, 10.0)  # of the starting length-scal
 _DEFAULT_KERNEL, _FEWEST_ITERATIONS_TO_CHOOSE = "matern32", 120
 _JUDGES, _JUDGE_SHARE, _FEWEST_ROWS_TO_JUDGE = 3_000, 0.1, 500
 _MAP_GAIN = 0.003  # nats per judge, below which the map is not trained further
-_GAIN = 0.01  # nats per row of fresh rows, below which another round is not worth it
 _STANDARD_ERRORS = 2.0  # by which held-out rows must prefer a learned map
+_MOST_RESERVED = 0.45  # of a time limit for what follows training: fewer rows then decide on the noise
+_PROBE_ROWS, _FEWEST_ROWS = 500, 500  # that are timed, and that the noise is learned from at least
+_NOISE_EVALUATIONS, _NOISE_SHARE = 30, 0.35  # of all rows, and of the time that is left
+_SCAN_EVALUATIONS, _SCAN_SHARE = 50, 0.15
 
 
 @dataclass(frozen=True)
@@ -85,19 +89,10 @@ class LocalRecipe:
         check_choice("metric", self.metric, METRICS)
 
 
-@dataclass(eq=False)
-class _Progress:
-    """What the rounds so far have done."""
-
-    started: float
-    history: History = field(default_factory=History)
-    trials: list[Trial] = field(default_factory=list)
-    gain: float = math.inf  # of the last round, on rows that it had not seen
-    stopped: bool = False
-
-
 class LocalTrainer(Trainer):
     """Length-scales by the likelihood of some rows given their neighbours, a linear map where held-out rows want it."""
+
+    most_reserved = _MOST_RESERVED
 
     def __init__(self, recipe: LocalRecipe, settings: Settings) -> None:
         super().__init__(settings)
@@ -122,7 +117,7 @@ class LocalTrainer(Trainer):
         if not self.settings.optimize or target_is_constant(source):
             metric: Metric = _scaled(starts[0], source.n_columns)
             return Fit(self._process(metric, _in_order(rows, order)), OptimisationResult.none())
-        progress, ordered = _Progress(time.perf_counter()), _in_order(rows, order)
+        progress, ordered = Progress(time.perf_counter()), _in_order(rows, order)
         with open_log(self.settings.checkpoint, rank) as log:
             training = _Training(self._recipe, self.settings, rows, rng, progress, log)
             self._unfinished = lambda: None if training.metric is None else self._process(training.metric, ordered)
@@ -133,7 +128,7 @@ class LocalTrainer(Trainer):
                 training.fit_low_rank(metric, ordered, centres)
             keep_if(self.settings.put_off, log)
         self._unfinished = None
-        outcome = _outcome(progress, self.settings.max_iter)
+        outcome = outcome_of(progress, self.settings.max_iter)
         if not outcome.converged and not outcome.stopped:
             warn_user(f"the fit stopped before it converged: {outcome.reason}", ConvergenceWarning)
         return Fit(self._process(metric, ordered, centres), outcome, tuple(progress.trials))
@@ -191,19 +186,6 @@ def _takes_a_map(kernel: Kernel) -> bool:
     return is_radial(kernel) and kernel.columns is None
 
 
-def _outcome(progress: _Progress, max_iter: int) -> OptimisationResult:
-    history = progress.history
-    value = history[-1].value if len(history) else float("nan")
-    used_up = len(history) >= max_iter and progress.gain > _GAIN
-    converged = not (used_up or progress.stopped)
-    reason = f"all rounds are done; the last improved its fresh rows by {max(progress.gain, 0.0):.2g} nats per row"
-    if progress.stopped:
-        reason = STOPPED
-    elif used_up:
-        reason = f"max_iter={max_iter} iterations were used up; raise max_iter for a better fit"
-    return OptimisationResult(np.zeros(0), value, len(history), converged, reason, progress.stopped, history)
-
-
 @dataclass(eq=False)
 class _Training:
     """One fit on rows in memory."""
@@ -212,7 +194,7 @@ class _Training:
     settings: Settings
     rows: Chunk
     rng: np.random.Generator
-    progress: _Progress
+    progress: Progress
     log: EvaluationLog | None = None
 
     def __post_init__(self) -> None:
@@ -231,6 +213,9 @@ class _Training:
         self._rounds(metric, _ROUNDS - _TRIAL_ROUNDS, _ROUND_ROWS, _ROUND_ITERATIONS, "length-scales")
         self._fit_noise(metric)
         if self.recipe.metric == "ard" or self.progress.stopped or not _takes_a_map(metric.kernel):
+            return metric
+        if self.settings.is_up():
+            self.progress.stopped = True
             return metric
         if self.recipe.metric == "auto" and (not self.has_judges or self.rows.X.shape[1] < 2):
             return metric
@@ -252,15 +237,20 @@ class _Training:
             if not self.settings.lengths_are_given:
                 self._scan(metric)
             value = self._rounds(metric, _TRIAL_ROUNDS, _ROUND_ROWS, _ROUND_ITERATIONS, start.kernel.name)
+            if self.progress.stopped:
+                return metric if best is None else best
             if len(starts) > 1:
                 self._fit_noise(metric, _NOISE_ROWS // 2)
             loss = self._judge(metric).mean() if len(starts) > 1 else value
             if len(starts) > 1:
                 self.progress.trials.append(Trial(start.kernel.name, value, float(loss), time.perf_counter() - began))
-            if best is not None and (loss >= least or self.progress.stopped):
+            if best is not None and loss >= least:
                 break
             best, least = metric, float(loss)
             self.metric = best
+            # the evaluations that a checkpoint replays do not depend on the clock
+            if self.log is None and not self.settings.has_time_for(time.perf_counter() - began):
+                break
         assert best is not None
         return best
 
@@ -269,14 +259,15 @@ class _Training:
 
         A common factor leaves the neighbours as they are.
         """
-        data, start = self._fresh(metric, _ROUND_ROWS), metric.snapshot()
+        rows = self._affordable(metric, _ROUND_ROWS, _SCAN_EVALUATIONS, _SCAN_SHARE)
+        data, start = self._fresh(metric, rows), metric.snapshot()
 
         def loss() -> float:
             return min(profiled_loss(metric, data, ratio)[0] for ratio in _RATIOS)
 
         before = loss()
         scan_length_scales(metric.lengths(), loss, _FACTORS)
-        if loss() > before - _GAIN:  # very short length-scales are noise by another name
+        if loss() > before - GAIN:  # very short length-scales are noise by another name
             metric.load_state_dict(start)
 
     def _rounds(self, metric: Metric, rounds: int, rows: int, iterations: int, stage: str) -> float:
@@ -289,10 +280,13 @@ class _Training:
         for _ in range(rounds):
             history = self.progress.history
             left = self.settings.max_iter - len(history)
+            self.progress.stopped = self.progress.stopped or self.settings.is_up()
             if self.progress.stopped or left == 0:
                 break
             objective = new_objective()
             before, _ = objective.evaluate(objective.start())
+            for rule in self.settings.stop_rules:
+                rule.start_steps()
             outcome = minimise(
                 objective,
                 max_iter=min(iterations, left),
@@ -329,7 +323,29 @@ class _Training:
         return pick_targets(metric, self.rows, targets, self.recipe.train_neighbours)
 
     def _fit_noise(self, metric: Metric, rows: int = _NOISE_ROWS) -> None:
-        fit_noise(metric, recorded(self.log, partial(profiled_loss, metric, self._fresh(metric, rows))))
+        wanted = min(rows, len(self.pool))
+        rows = self._affordable(metric, wanted, _NOISE_EVALUATIONS, _NOISE_SHARE)
+        if rows < wanted:
+            self.settings.tell_cut("variances", f"variances are from {rows:,} rows instead of {wanted:,}")
+        # what follows a stop is no part of the fit that goes on later
+        log = None if self.progress.stopped else self.log
+        fit_noise(metric, recorded(log, partial(profiled_loss, metric, self._fresh(metric, rows))))
+
+    def _affordable(self, metric: Metric, rows: int, evaluations: int, share: float) -> int:
+        """So many rows, or as many as can be looked at so often within a share of the time left: some are timed.
+
+        A checkpoint replays evaluations, which then must not depend on the clock.
+        """
+        left = self.settings.seconds_left()
+        if math.isinf(left) or (self.log is not None and not self.progress.stopped) or rows <= _FEWEST_ROWS:
+            return rows
+        some = np.sort(np.random.default_rng(0).choice(self.pool, min(_PROBE_ROWS, len(self.pool)), replace=False))
+        data = pick_targets(metric, self.rows, some, self.recipe.train_neighbours)
+        profiled_loss(metric, data.part(slice(0, 2)), 1.0)  # compiles
+        began = time.perf_counter()
+        profiled_loss(metric, data, 1.0)
+        each = (time.perf_counter() - began) / len(some)
+        return max(_FEWEST_ROWS, min(rows, int(share * left / (each * evaluations))))
 
     def _judge(self, metric: Metric) -> NDArray[np.float64]:
         """The loss of every judge given its neighbours."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
@@ -148,6 +149,19 @@ class Settings:
     def is_up(self) -> bool:
         """Must the fit end now, within an iteration?"""
         return any([rule.is_up() for rule in self.stop_rules])  # noqa: C419 (all of them are to know it)
+
+    def seconds_left(self) -> float:
+        """Until the time limit; infinite without one."""
+        return min((rule.seconds_left() for rule in self.stop_rules), default=math.inf)
+
+    def has_time_for(self, seconds: float) -> bool:
+        """Would so many more seconds of training leave time for what follows it?"""
+        return all(rule.has_time_for(seconds) for rule in self.stop_rules)
+
+    def tell_cut(self, what: str, words: str) -> None:
+        """Remember what was shortened to keep to the time limit."""
+        for rule in self.stop_rules:
+            rule.cuts[what] = words
 
     @property
     def put_off(self) -> str | None:

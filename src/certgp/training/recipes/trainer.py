@@ -13,7 +13,7 @@ from typing import ClassVar
 import torch
 
 from certgp.checks import check_rank
-from certgp.data import ChunkSource, RowSource, target_is_constant
+from certgp.data import Chunk, ChunkSource, RowSource, target_is_constant
 from certgp.data.outputs import OutputSource
 from certgp.data.summary import DISTINCT_LIMIT
 from certgp.errors import CertgpWarning, InvalidInputError, RankWarning, WeakSignalWarning, warn_user
@@ -79,6 +79,7 @@ class Trainer(ABC):
     only_folds: ClassVar[bool] = (
         False  # is training made of folds and small samples, so that rows may lie on a cluster?
     )
+    most_reserved: ClassVar[float] = 0.7  # share of a time limit that is kept for what follows training
     group: int = 1  # features come in groups of this size
 
     def __init__(self, settings: Settings) -> None:
@@ -116,15 +117,22 @@ class Trainer(ABC):
             return 1.0
         if source.n_rows < FEWEST_ROWS:
             return CONSTANT
+        if not settings.has_time_for(0.0):
+            return 1.0
         learned = self.count_learned(process, source.n_rows)
         if not is_doubtful(process, source, learned, settings.new_generator()):
             return 1.0
-        trained = []
+        trained: list[tuple[GaussianProcess, RowSource, Chunk]] = []
         for positions, out in islice(split_folds(source, settings.new_generator()), self.folds_in_doubt):
+            if not settings.has_time_for(0.0):
+                settings.tell_cut("folds", f"rows left out were to confirm the fit in {len(trained)} of {FOLDS} folds")
+                break
             rows = ChunkSource(source.take(positions))
             if not target_is_constant(rows):
                 trained.append((self._train_quietly(rows, process.rank), rows, source.take(out).to(torch.float64)))
-        return choose_factor(trained) if trained else CONSTANT
+        if not trained:
+            return CONSTANT if settings.has_time_for(0.0) else 1.0
+        return choose_factor(trained)
 
     def _train_quietly(self, rows: RowSource, rank: int) -> GaussianProcess:
         """The same training on some of the rows, from its beginning."""
@@ -141,7 +149,12 @@ class Trainer(ABC):
         """
         settings = self.settings
         if not self.learns_noise and settings.tries_input_noise and not target_is_constant(source):
-            add_noise_model(process, source, settings.new_generator(), settings.wants_input_noise, outputs)
+            rng, left = settings.new_generator(), settings.seconds_left()
+            seen = add_noise_model(process, source, rng, settings.wants_input_noise, outputs, left)
+            if seen is not None:
+                settings.tell_cut(
+                    "noise", f"whether noise depends on the input from {seen:,} of {source.n_rows:,} rows"
+                )
 
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
         """About how many seconds a fit takes on one thread (docs/decisions/0038); what depends on no clock can decide
