@@ -21,6 +21,7 @@ from certgp.training.local import (
     LocalObjective,
     LowRankPart,
     ScaledMetric,
+    SignalPrior,
     fit_noise,
     pick_earlier,
     pick_targets,
@@ -28,7 +29,7 @@ from certgp.training.local import (
     row_losses,
 )
 from certgp.training.parameters import ParameterVector
-from certgp.training.recipes import local
+from certgp.training.recipes import local_rounds
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((400, 3))
@@ -43,13 +44,15 @@ def metrics():
     yield ScaledMetric(Gaussian([0.8, 1.0, 3.0]) + Linear(columns=[2]), 3, 0.05)
 
 
+@pytest.mark.parametrize("prior", [None, SignalPrior(-2.0, 0.7)], ids=["no prior", "prior"])
 @pytest.mark.parametrize("metric", list(metrics()), ids=["ard", "linear", "sum"])
-def test_the_gradient_of_the_objective(metric):
+def test_the_gradient_of_the_objective(metric, prior):
     data = pick_targets(metric, ROWS, np.arange(0, 400, 9), 12)
-    objective = LocalObjective(metric, data)
+    objective = LocalObjective(metric, data, prior)
     start = objective.start()
     value, gradient = objective.evaluate(start)
-    assert value == pytest.approx(row_losses(metric, data).mean(), rel=1e-10)
+    of_prior = 0.0 if prior is None else 0.5 * ((np.log(metric.signal) + 2.0) / 0.7) ** 2 / len(data.targets)
+    assert value == pytest.approx(row_losses(metric, data).mean() + of_prior, rel=1e-10)
     for j in range(len(start)):
         step = 1e-5 * np.eye(len(start))[j]
         slope = (objective.evaluate(start + step)[0] - objective.evaluate(start - step)[0]) / 2e-5
@@ -96,15 +99,38 @@ def test_a_linear_map_starts_at_the_length_scales():
     np.testing.assert_allclose(after(points, points), before(ROWS.X, ROWS.X), atol=1e-12)
 
 
-def test_the_noise_step_finds_the_best_variances():
+@pytest.mark.parametrize("prior", [None, SignalPrior(-2.0, 0.1)], ids=["no prior", "prior"])
+def test_the_noise_step_finds_the_best_variances(prior):
     metric = ScaledMetric(Matern32([0.8, 1.0, 3.0], 1.0), 3, 1e-6)
     data = pick_targets(metric, ROWS, np.arange(400), 20)
-    reached = fit_noise(metric, partial(profiled_loss, metric, data))
-    assert reached == pytest.approx(row_losses(metric, data).mean(), rel=1e-10)
-    _, gradient = LocalObjective(metric, data).evaluate(LocalObjective(metric, data).start())
+    reached = fit_noise(metric, partial(profiled_loss, metric, data, prior=prior))
+    objective = LocalObjective(metric, data, prior)
+    value, gradient = objective.evaluate(objective.start())
+    assert reached == pytest.approx(value, rel=1e-10)
     names = [name for name, _ in ParameterVector(metric).named]
     assert abs(gradient[names.index("log_signal")]) < 1e-8
     assert abs(gradient[names.index("log_ratio")]) < 5e-3
+
+
+@pytest.mark.parametrize("scatter", [1.0, 1e-6, 1e8])
+def test_the_prior_of_the_signal_variance_is_that_of_the_targets_whatever_their_unit(scatter):
+    prior = SignalPrior.of(torch.from_numpy(Y * np.sqrt(scatter / np.mean(Y**2))))
+    assert prior.centre == pytest.approx(np.log(scatter))
+    for mean_square, n in ((scatter, 10), (1e4 * scatter, 10), (1e-4 * scatter, 10), (1e4 * scatter, 10**6)):
+        best = prior.best_log_signal(mean_square, n)
+        near = best + np.linspace(-0.1, 0.1, 5)
+        losses = [0.5 * n * (at + mean_square * np.exp(-at)) + prior.loss(at)[0] for at in near]
+        assert int(np.argmin(losses)) == 2
+    assert best == pytest.approx(np.log(mean_square), abs=1e-4)  # many rows decide for themselves
+
+
+def test_few_rows_do_not_learn_a_signal_variance_of_thousands():
+    """A parabola of three columns: length-scales and signal variance grow together, without a prior to 64,000."""
+    some = np.random.default_rng(5)
+    inputs = some.standard_normal((150, 3))
+    y = (inputs @ [1.0, 0.5, 0.2]) ** 2 + inputs[:, 0] + 0.05 * some.standard_normal(150)
+    model = LocalGP(kernel="matern52", metric="ard", noise="constant", random_state=0).fit(inputs, y)
+    assert 1.0 < float(model.kernel_.signal_variance) / np.var(y) < 100.0
 
 
 @pytest.mark.filterwarnings("ignore::certgp.errors.RepeatedRowsWarning")
@@ -161,7 +187,7 @@ def test_metric_and_neighbours_are_checked():
 @pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
 def test_a_network_learns_an_embedding_and_is_saved(tmp_path, monkeypatch):
     """A target that varies the faster, the larger x is, which no length-scale suits everywhere."""
-    monkeypatch.setattr(local, "_EPOCHS", 6)
+    monkeypatch.setattr(local_rounds, "_EPOCHS", 6)
     inputs = rng.uniform(-2.0, 2.0, (700, 1))
     chirp = np.sin(5.0 * np.exp(1.2 * inputs[:, 0])) + 0.05 * rng.standard_normal(700)
     options = {"kernel": "matern52", "max_iter": 60, "random_state": 0}

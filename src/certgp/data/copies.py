@@ -18,7 +18,8 @@ _MOST_ROWS = 4_000_000  # of which keys are kept in memory (64 MiB); among more,
 _OFTEN = 30.0
 # Variance over mean of how often each row occurs. Copies that come by accident, such as a table read twice or rows
 # drawn with replacement, fall on every row alike (at most about 1). Counts that are far more uneven are frequencies of
-# the population: rows to come repeat the frequent ones, and a model that counts these once misjudges most of them.
+# the population: rows to come repeat the frequent ones, and a model that counts these once misjudges most of them
+# (docs/decisions/0053).
 _UNEVEN = 10.0
 _FEW = 0.1  # as a share of the rows: so few copies do no harm, and rows to come repeat some of these as well
 

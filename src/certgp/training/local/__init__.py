@@ -5,6 +5,7 @@ from certgp.training.local.metric import LinearMetric, Metric, NetworkMetric, Sc
 from certgp.training.local.network import train_network
 from certgp.training.local.noise import fit_noise, profiled_loss
 from certgp.training.local.objective import LocalObjective, TargetRows, pick_targets, row_losses
+from certgp.training.local.prior import SignalPrior
 
 __all__ = [
     "JITTER",
@@ -15,6 +16,7 @@ __all__ = [
     "Metric",
     "NetworkMetric",
     "ScaledMetric",
+    "SignalPrior",
     "TargetRows",
     "fit_noise",
     "pick_earlier",

@@ -12,19 +12,29 @@ from scipy.optimize import minimize_scalar
 from certgp.gp.conditionals import condition
 from certgp.training.local.metric import NOISE_BOUNDS, Metric
 from certgp.training.local.objective import TargetRows
+from certgp.training.local.prior import SignalPrior
 
 _GRID = 13
 
 
 @torch.no_grad()
-def profiled_loss(metric: Metric, data: TargetRows, ratio: float) -> tuple[float, float]:
-    """Mean loss at the noise ratio g and the best signal variance, sf2 = mean e^2 / (v + g), and that variance."""
+def profiled_loss(
+    metric: Metric, data: TargetRows, ratio: float, prior: SignalPrior | None = None
+) -> tuple[float, float]:
+    """Mean loss at the noise ratio g and the best signal variance, and that variance: sf2 = q = mean e^2 / (v + g)
+    without a prior, and 1/2 (mean log 2 pi sf2 (v + g) + q / sf2) with what the prior says of it otherwise.
+    """
     points, own, y = metric(data.rows.X), torch.from_numpy(data.targets), data.rows.y
     noise = data.noise(ratio)
     found = condition(metric.kernel, points[own], points, y, data.neighbours, noise)
     d = found.variance + noise[data.targets]
-    signal = max(float(np.mean(np.square(y[own].numpy() - found.mean) / d)), float(np.finfo(np.float64).tiny))
-    return 0.5 * float(np.mean(np.log(d))) + 0.5 * (math.log(2.0 * math.pi * signal) + 1.0), signal
+    mean_square = max(float(np.mean(np.square(y[own].numpy() - found.mean) / d)), float(np.finfo(np.float64).tiny))
+    by_shape, n = 0.5 * (float(np.mean(np.log(d))) + math.log(2.0 * math.pi)), len(own)
+    if prior is None:
+        return by_shape + 0.5 * (math.log(mean_square) + 1.0), mean_square
+    log_signal = prior.best_log_signal(mean_square, n)
+    signal = math.exp(log_signal)
+    return by_shape + 0.5 * (log_signal + mean_square / signal) + prior.loss(log_signal)[0] / n, signal
 
 
 def fit_noise(metric: Metric, profiled: Callable[[float], tuple[float, float]]) -> float:

@@ -25,6 +25,7 @@ from certgp.gp.neighbours import Neighbours, search_coordinates
 from certgp.kernels import Kernel
 from certgp.training.full_batch.objective import Objective
 from certgp.training.local.metric import Metric
+from certgp.training.local.prior import SignalPrior
 from certgp.training.parameters import Array, ParameterVector
 
 _BLOCK_ROWS = 256  # of a kernel without compiled loops
@@ -114,10 +115,12 @@ class MetricVector:
 
 
 class LocalObjective(Objective):
-    """Mean over rows of -log N(y_i | mean_i, d_i) given their neighbours, which stay as they are."""
+    """Mean over rows of -log N(y_i | mean_i, d_i) given their neighbours, which stay as they are; a prior on the signal
+    variance counts as one more row.
+    """
 
-    def __init__(self, metric: Metric, data: TargetRows) -> None:
-        self.metric, self._data = metric, data
+    def __init__(self, metric: Metric, data: TargetRows, prior: SignalPrior | None = None) -> None:
+        self.metric, self._data, self._prior = metric, data, prior
         self._vector = MetricVector(metric)
 
     def start(self) -> Array:
@@ -139,8 +142,12 @@ class LocalObjective(Objective):
             starts = range(0, len(self._data.targets), _BLOCK_ROWS)
             parts = [self._differentiate_block(kernel, points, slice(i, i + _BLOCK_ROWS)) for i in starts]
         by = [self._vector.flatten(shape, loss.by_log_signal, loss.by_log_ratio) for loss, shape in parts]
-        n = len(self._data.targets)
-        return sum(loss.value for loss, _ in parts) / n, np.sum(by, axis=0) / n
+        value, n = sum(loss.value for loss, _ in parts), len(self._data.targets)
+        if self._prior is not None:
+            loss, by_log_signal = self._prior.loss(float(self.metric.log_signal.detach()))
+            value += loss
+            by.append(self._vector.flatten({}, by_log_signal, 0.0))
+        return value / n, np.sum(by, axis=0) / n
 
     def _differentiate_radial(self, kernel: Kernel, points: Tensor) -> tuple[Loss, dict[str, Tensor]]:
         data, metric = self._data, self.metric

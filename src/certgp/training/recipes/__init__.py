@@ -4,7 +4,8 @@ from certgp.training.recipes.deep import DeepTrainer
 from certgp.training.recipes.deep_member import DeepRecipe
 from certgp.training.recipes.exact import ExactTrainer
 from certgp.training.recipes.fourier import FourierRecipe
-from certgp.training.recipes.local import LocalRecipe, LocalTrainer
+from certgp.training.recipes.local import LocalTrainer
+from certgp.training.recipes.local_rounds import LocalRecipe
 from certgp.training.recipes.mercer import MercerRecipe
 from certgp.training.recipes.plain import PlainRecipe
 from certgp.training.recipes.race import EFFORTS, PREFERENCES, Entry, Race, Terms

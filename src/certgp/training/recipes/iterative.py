@@ -19,7 +19,8 @@ from certgp.gp.neighbours import Neighbours
 from certgp.gp.vecchia import NEIGHBOURS
 from certgp.kernels import Kernel
 from certgp.training.full_batch.trials import Trial
-from certgp.training.recipes.local import LocalRecipe, LocalTrainer
+from certgp.training.recipes.local import LocalTrainer
+from certgp.training.recipes.local_rounds import LocalRecipe
 from certgp.training.recipes.settings import Settings
 from certgp.training.recipes.trainer import Fit
 
