@@ -32,11 +32,11 @@ ARRAY_API_CHECK = "check_array_api_input"  # needs an environment variable befor
 
 # short fits where the defaults are long: several contestants, a network, or folds that confirm a fit to few rows
 SHORT = {
-    "mercer": {"rank": 10, "max_iter": 6},
-    "fourier": {"rank": 10, "max_iter": 6},
-    "sparse": {"rank": 10, "max_iter": 6},
+    "mercer": {"rank": 5, "max_iter": 2},
+    "fourier": {"rank": 6, "max_iter": 2},
+    "sparse": {"rank": 5, "max_iter": 3},
     "local": {"max_iter": 6},
-    "auto": {"rank": 10, "max_iter": 10},
+    "auto": {"rank": 5, "max_iter": 5, "warp": False},
     "deep-mercer": {"hidden": (16,), "max_iter": 2},
     "deep-fourier": {"hidden": (16,), "max_iter": 2},
 }
