@@ -118,7 +118,8 @@ def read(
     Notes
     -----
     Everything is read and checked once, here. A fit then passes over decoded rows, as often as it likes. An .npy file
-    of floats is used as it lies, without a copy. Arrays have no names: x0, x1, ... stand for their columns.
+    of floats is used as it lies, without a copy. Arrays have no names: x0, x1, ... stand for their columns. Folders
+    named column=value (year=2001/part.parquet) are columns of the files below them.
     """
     keeping, skipped = Keeping(memory, scratch, dtype), skipping(on_bad_rows)
     if is_frame(source):
