@@ -92,7 +92,9 @@ class Growth:
         return True
 
     def _subset(self, count: int) -> RowSource:
-        return self._source.copied(np.sort(self._order[:count]), self._dtype)
+        found = self._source.copied(np.sort(self._order[:count]), self._dtype)
+        found.stands_for = self._source.n_rows
+        return found
 
     def _finish(self, run: _Run) -> OptimisationResult:
         """Steps with the gradient of all rows, until one gains next to nothing; the best point of all rows is kept."""
