@@ -168,10 +168,15 @@ def read_parts(path: Path, names: Sequence[str], skipped: Skipped | None = None,
     if skipped is not None:
         skipped.add_rows(path, len(lines))
         yield Part(np.empty(0, np.int64), np.empty((0, len(names))), start + len(lines))
-    if start == begin and skipped is None:
+    if start == begin:
+        refuse_empty(path, skipped)
+
+
+def refuse_empty(path: Path, skipped: Skipped | None) -> None:
+    """A file without rows is an error, or noted as left out."""
+    if skipped is None:
         raise DataFileError(f"{path} has no rows; leave it out, or skip it (on_bad_rows='skip', --on-bad-rows skip)")
-    if start == begin and skipped is not None:
-        skipped.add_file(path, "it has no rows")
+    skipped.add_file(path, "it has no rows")
 
 
 def _easy_begin(path: Path, after: int) -> int:
