@@ -2,7 +2,7 @@ r"""Hyper-parameters from subsets that grow, finished by a few evaluations on al
 
 The optimum theta_n of n random rows is about 1/sqrt(n) from that of all N, so a subset must only be so large that more
 rows change nothing that matters. For that it must count for N rows: the objective of a subset is made of N / n times
-its statistics. By itself it would shy away from the large weights that only many rows pay for (docs/decisions/0044).
+its statistics. Its own would give too much weight to terms that do not grow with the rows (docs/decisions/0044).
 
 Subsets are nested and each is four times the one before. Growing ends when a larger subset gained less than ``ENOUGH``
 nats per row of its own objective over the optimum of the smaller one, and held-out rows, predicted from the larger
