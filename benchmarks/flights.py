@@ -43,7 +43,7 @@ def transformer(folder: Path):
 
     def clock_and_calendar(frame: pd.DataFrame) -> np.ndarray:
         date = frame["date"].dt
-        return np.column_stack([60 * date.hour + date.minute, date.dayofyear])
+        return np.column_stack([60 * date.hour + date.minute, date.day_of_year])
 
     def place(frame: pd.DataFrame) -> np.ndarray:
         return places.reindex(frame.iloc[:, 0]).to_numpy()  # NaN where an airport is not known

@@ -23,24 +23,16 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pa_parquet
-from distributed import Client, LocalCluster
+from distributed import Client
 
 from scaling import write_parts
+from scaling_cluster import cluster_of
 
 CERTGP = [sys.executable, "-m", "certgp"]
-
-
-@contextlib.contextmanager
-def local_cluster(workers: int = 2) -> Iterator[Client]:
-    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
-    with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster, set_as_default=False) as client:
-        client.wait_for_workers(workers)
-        yield client
 
 
 class Killer(threading.Thread):
@@ -90,7 +82,7 @@ def measure(what: str, command: list[str], out: Path, kills: int, seed: int) -> 
     """One undisturbed run, then some with a kill each, all on clusters of their own."""
     rng, rounds, same, runs = random.Random(seed), 0, 0, 0
     command = [*command, "--out", str(out), "--scheduler"]
-    with local_cluster() as client:
+    with cluster_of(2) as client:
         run([*command, client.scheduler.address])  # workers import what they need
         code, said, seconds = run([*command, client.scheduler.address])
     if code:
@@ -99,7 +91,7 @@ def measure(what: str, command: list[str], out: Path, kills: int, seed: int) -> 
     while rounds < kills:
         runs += 1
         out.unlink()
-        with local_cluster() as client:
+        with cluster_of(2) as client:
             killer = Killer(client, rng.uniform(0.1, 0.9) * seconds, rng)
             killer.start()
             code, said, _ = run([*command, client.scheduler.address])
@@ -133,7 +125,7 @@ def lose_scheduler(folder: Path, command: list[str]) -> dict[str, object]:
     for process in workers:
         process.kill()
     kept = checkpoint.exists()
-    with local_cluster() as client:
+    with cluster_of(2) as client:
         again, _, _ = run([*options, "--scheduler", client.scheduler.address])
     return {
         "what": "scheduler",

@@ -133,43 +133,57 @@ def measure_pass(folder: Path, rows: int, method: str, rank: int) -> dict[str, o
 def measure_agreement(folder: Path, rows: int, method: str, rank: int) -> dict[str, object]:
     """Largest relative difference of evidence, gradient, predictions and certificate between ways to the same rows."""
     import certgp
-    from certgp.data import StandardisedRows, Standardiser, as_rows, summarise
+    from certgp.data import as_rows
     from certgp.engines import LocalEngine
+    from certgp.engines.dask import DaskEngine
+
+    files = parts_of(folder, rows)
+    X, y = certgp.read(files, target="y").take(slice(None))
+    features = features_of(folder, method, rank, held=True)
+
+    def facts(kept: object, engine: object) -> list[np.ndarray]:
+        return facts_of(features, kept, engine, unfitted(method, rank, engine=engine, **HELD), X[:PART_ROWS])
+
+    found = {
+        "array": facts(as_rows(X, y), LocalEngine()),
+        "chunked": facts(as_rows(X, y), LocalEngine(chunk_rows=997)),
+        "file": facts(certgp.read(files, target="y", memory=0, scratch=folder), LocalEngine()),
+    }
+    for workers, partitions in ((1, None), (2, None), (3, None), (2, 7)):
+        with scaling_cluster.cluster_of(workers) as client:
+            engine = DaskEngine(client, partitions=partitions)
+            name = f"dask_{workers}" + ("" if partitions is None else f"_of_{partitions}_partitions")
+            found[name] = facts(engine.read(files, target="y"), engine)
+    first = found.pop("array")
+    words = ("evidence", "gradient", "predictions", "certificate")
+    differences = {
+        f"{way}_{word}": float(np.abs(a - b).max() / np.abs(b).max())
+        for way, each in found.items()
+        for word, a, b in zip(words, each, first, strict=True)
+    }
+    one, two, three = (found[f"dask_{workers}"] for workers in (1, 2, 3))
+    same = all(np.array_equal(a, b) and np.array_equal(a, c) for a, b, c in zip(one, two, three, strict=True))
+    return differences | {"bit_equal_on_1_2_3_workers": same}
+
+
+def facts_of(features: object, kept: object, engine: object, model: object, new: np.ndarray) -> list[np.ndarray]:
+    """Evidence, gradient, predictions and certificate of a model at held hyper-parameters; rows on a cluster are also
+    predicted there.
+    """
+    from certgp.data import StandardisedRows, Standardiser, summarise
     from certgp.training.full_batch.objective import LowRankObjective
 
-    stored = certgp.read(parts_of(folder, rows), target="y")
-    X, y = stored.take(slice(None))
-    new = X[:1000]
-    features = deepcopy(unfitted(method, rank, **HELD).fit(X[:PART_ROWS], y[:PART_ROWS])._model.process.model)
-    features.requires_grad_(True)
-    ways = {
-        "array": (as_rows(X, y), LocalEngine()),
-        "chunked": (as_rows(X, y), LocalEngine(chunk_rows=997)),
-        "file": (certgp.read(parts_of(folder, rows), target="y", memory=0, scratch=folder), LocalEngine()),
-    }
-    facts: dict[str, list[np.ndarray]] = {}
-    for name, (kept, engine) in ways.items():
-        model = unfitted(method, rank, engine=engine, **HELD)
-        model.fit(*((X, y) if name != "file" else (kept,)))
-        objective = LowRankObjective(
-            features, StandardisedRows(kept, Standardiser.of(summarise(kept))), engine, "marginal"
-        )
-        value, gradient = objective.evaluate(objective.start())
-        proof = model.certify(reference_rank=2 * rank)
-        facts[name] = [
-            np.array([model.log_marginal_likelihood_, value]),
-            gradient,
-            np.concatenate(model.predict(new, return_std=True)),
-            np.array([proof.kl.lower, proof.kl.upper]),
-        ]
-    first = facts["array"]
-    words = ("evidence", "gradient", "predictions", "certificate")
-    return {
-        f"{way}_{word}": float(np.abs(a - b).max() / np.abs(b).max())
-        for way, found in facts.items()
-        for word, a, b in zip(words, found, first, strict=True)
-        if way != "array"
-    }
+    model.fit(kept)
+    source = StandardisedRows(kept, Standardiser.of(summarise(kept)))
+    objective = LowRankObjective(features, source, engine, "marginal")
+    value, gradient = objective.evaluate(objective.start())
+    proof = model.certify(reference_rank=2 * model.rank_)
+    return [
+        np.array([model.log_marginal_likelihood_, value]),
+        gradient,
+        np.concatenate([*model.predict(new, return_std=True), *model.predict(kept, return_std=True)]),
+        np.array([proof.kl.lower, proof.kl.upper]),
+    ]
 
 
 def measure_partial_fit(folder: Path, rows: int, method: str, rank: int) -> dict[str, object]:

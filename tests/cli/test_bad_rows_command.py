@@ -34,6 +34,20 @@ def test_bad_rows_are_refused_and_nothing_is_left(certgp, parts):
     assert sorted(path.name for path in parts.iterdir()) == before
 
 
+def test_words_where_other_files_have_numbers_and_files_without_rows_are_refused(certgp, parts):
+    whole = pa_parquet.read_table(parts / "part0.parquet")
+    for bad, message in (
+        (
+            whole.set_column(1, "b", pa.array(["w"] * 40)),
+            "column 'b' of 3 files is not numeric (row 1 of part1.parquet",
+        ),
+        (whole.slice(0, 0), "part1.parquet has no rows; leave it out, or skip it"),
+    ):
+        pa_parquet.write_table(bad, parts / "part1.parquet")
+        assert message in certgp("fit", "part*.parquet", *FIT).error()
+        assert not (parts / "m").exists()
+
+
 def test_bad_rows_are_left_out_and_counted(certgp, parts):
     fitted = certgp("fit", "part*.parquet", *FIT, "--on-bad-rows", "skip", "--memory", "1K", "--scratch", ".", "--json")
     assert fitted.code == 0, fitted.err

@@ -137,6 +137,7 @@ def workers_read_files(engine, source, found, folder):
         with pytest.raises(InvalidInputError, match=r"lie on a cluster.*certgp\.read brings"):
             certgp.SparseGP(5, **wrong).fit(rows)
     bad_files_are_named(engine, folder)
+    columns_of_folders_are_read(engine, table, folder / "parts")
 
 
 def predictions(rows, killed):
@@ -186,6 +187,15 @@ def bad_files_are_named(engine, folder):
     where = ["--scheduler", engine._cluster.client.scheduler.address]
     assert main(["predict", str(folder / "y.model"), str(bad), "--out", str(out), *where]) == 2
     assert not out.exists()
+
+
+def columns_of_folders_are_read(engine, table, folder):
+    for year, start in ((2001, 0), (2002, 20_000)):
+        (folder / f"year={year}").mkdir(parents=True)
+        pa_parquet.write_table(table.slice(start, 20_000), folder / f"year={year}" / "part.parquet")
+    rows = engine.read(folder, target="year", inputs=["a"])
+    assert isinstance(rows, RemoteRows)
+    np.testing.assert_array_equal(rows.take(np.array([19_999, 20_000]))[1], [2001, 2002])
 
 
 def workers_hold_dask_partitions(client, engine):

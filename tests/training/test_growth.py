@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from certgp import FourierGP, MercerGP
-from certgp.data import ChunkSource, RowSource, StandardisedRows, Standardiser, as_rows
+from certgp.data import Chunk, ChunkSource, RowSource, StandardisedRows, Standardiser, as_rows
+from certgp.engines import LocalEngine
+from certgp.features import MercerMap
+from certgp.kernels import Gaussian
 from certgp.training.full_batch import growth
-from certgp.training.full_batch.objective import Objective, ShiftedObjective
+from certgp.training.full_batch.objective import LowRankObjective, Objective, ShiftedObjective
 from certgp.training.recipes import staged
+from helpers import identity_model, random_inputs, random_target
 
 N = 12_000
 
@@ -91,6 +96,23 @@ def test_subsets_are_nested_and_held_out_rows_are_in_none():
     assert first < second
     assert not second & held_out
     assert not subsets._grow()
+
+
+@pytest.mark.parametrize("objective", ["marginal", "elbo"])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_a_subset_that_stands_for_more_rows_has_the_objective_of_as_many_copies(objective, outputs):
+    X, y = random_inputs(0, 50, 2), random_target(random_inputs(0, 50, 2), 1)
+    y = y if outputs == 1 else torch.stack([y, torch.where(y > 0, y.cos(), torch.nan)], 1)
+    weight = torch.rand(50, dtype=torch.float64) + 0.5
+    some, copies = ChunkSource(Chunk(X, y, weight)), ChunkSource(Chunk.join([Chunk(X, y, weight)] * 3))
+    some.stands_for = 150
+    found = []
+    for source in (some, copies):
+        model = identity_model(MercerMap(Gaussian([0.9, 1.1]), [1.0, 1.0], 12))
+        target = LowRankObjective(model, source, LocalEngine(), objective)
+        found.append(target.evaluate(target.start()))
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-12)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-9, atol=1e-12)
 
 
 class Parabola(Objective):

@@ -118,7 +118,8 @@ def read(
     Notes
     -----
     Everything is read and checked once, here. A fit then passes over decoded rows, as often as it likes. An .npy file
-    of floats is used as it lies, without a copy. Arrays have no names: x0, x1, ... stand for their columns.
+    of floats is used as it lies, without a copy. Arrays have no names: x0, x1, ... stand for their columns. Folders
+    named column=value (year=2001/part.parquet) are columns of the files below them.
     """
     keeping, skipped = Keeping(memory, scratch, dtype), skipping(on_bad_rows)
     if is_frame(source):
@@ -128,13 +129,32 @@ def read(
     if stream is not None:
         rows = _store_stream(stream, Layout.of(stream.names, target, weights, inputs, drop), keeping, skipped)
     else:
-        files = open_table(input_paths(source), skipped)
-        if inputs is None and skipped is None:
-            files.require_same_columns(except_for=[drop] if isinstance(drop, str) else drop)
-        rows = store_files(files, Layout.of(files.names, target, weights, inputs, drop), keeping)
+        files, layout = open_files(source, skipped, target, weights, inputs, drop)
+        rows = store_files(files, layout, keeping)
     if skipped is not None:
         skipped.warn()
     return rows
+
+
+def open_files(
+    source: Any,
+    skipped: Skipped | None,
+    target: str | None,
+    weights: str | None,
+    inputs: Sequence[str] | None,
+    drop: Sequence[str],
+) -> tuple[TableFiles, Layout]:
+    """Files, of which only headers are read, and what their columns are for."""
+    files = open_table(input_paths(source), skipped)
+    if inputs is None and skipped is None:
+        files.require_same_columns(except_for=[drop] if isinstance(drop, str) else drop)
+    return files, Layout.of(files.names, target, weights, inputs, drop)
+
+
+def choose_type(files: TableFiles, layout: Layout, dtype: str) -> np.dtype[Any]:
+    """The type in which decoded rows are kept: that given, or for "auto" the shortest that holds all files' numbers."""
+    types = {stored_type(file, layout.columns) for file in files.files} if dtype == "auto" else {np.dtype(dtype)}
+    return max(types)
 
 
 def store_files(files: TableFiles, layout: Layout, keeping: Keeping) -> StoredRows:
@@ -143,8 +163,7 @@ def store_files(files: TableFiles, layout: Layout, keeping: Keeping) -> StoredRo
     plain = _lie_as_they_are(files, layout, keeping)
     if plain is not None:
         return layout.rows(plain, names, files.skipped)
-    types = {stored_type(file, layout.columns) for file in files.files} if keeping.dtype == "auto" else set()
-    store = keeping.store(len(layout.columns), max(types, default=np.dtype(np.float64)))
+    store = keeping.store(len(layout.columns), choose_type(files, layout, keeping.dtype))
     for part in files.parts(layout.columns):
         store.append(part.values)
     pa.default_memory_pool().release_unused()  # Arrow keeps what it has freed, as much again as the rows

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from certgp.data.files import Keeping, Layout, read_stream
-from certgp.data.reading import count_rows, read_range, stored_type
+from certgp.data.files import Keeping, Layout, choose_type, read_stream
+from certgp.data.reading import count_rows, read_range
 from certgp.data.skipped import Skipped
 from certgp.data.store import RowStore, StoredRows
 from certgp.data.streams import Stream
@@ -41,9 +41,8 @@ class Reading:
     def of(files: TableFiles, layout: Layout, dtype: str = "auto") -> Reading:
         """That of some files, of which only headers are read here."""
         Keeping(dtype=dtype)  # refuses unknown ones
-        types = {stored_type(file, layout.columns) for file in files.files} if dtype == "auto" else {np.dtype(dtype)}
         names = None if files.nameless else layout.inputs
-        return Reading(layout, names, files.skipped is not None, max(types, default=np.dtype(np.float64)))
+        return Reading(layout, names, files.skipped is not None, choose_type(files, layout, dtype))
 
     def count(self, path: Path) -> tuple[int, Skipped | None]:
         """Rows of a file that can be used, and what was left out of it."""

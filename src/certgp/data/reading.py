@@ -27,6 +27,7 @@ from certgp.data.csv_text import (
     text_batches,
     text_header,
 )
+from certgp.data.folders import are_short, folder_columns, with_folder_columns
 from certgp.data.skipped import Skipped
 from certgp.errors import DataFileError, HeaderWarning, warn_user
 
@@ -63,23 +64,10 @@ def listed(names: Sequence[str], most: int = 20) -> str:
 
 
 def read_header(path: Path, sep: str | None = None) -> tuple[str, ...]:
-    """Names of the columns of a file; its rows are not read. ``sep`` separates those of texts, where it is not that of
-    the file's ending.
+    """Names of the columns of a file and of its folders; its rows are not read. ``sep`` separates those of texts, where
+    it is not that of the file's ending.
     """
-    kind = ending(path)
-    with _damage_reported(path):
-        if kind in DELIMITERS:
-            names = text_header(path, sep or DELIMITERS[kind])
-        elif kind == ".parquet":
-            names = tuple(str(name) for name in pa_parquet.read_schema(path).names)
-        elif kind in ARROW:
-            with _open_arrow(path) as reader:
-                names = tuple(str(name) for name in reader.schema.names)
-        elif kind == ".npz":
-            names = archive_labels(path)
-        else:
-            with path.open("rb") as stream:
-                names = column_labels(stored_layout(stream)[0], path)
+    kind, names = ending(path), _own_header(path, sep)
     if kind in DELIMITERS and all(map(is_number, names)):
         warn_user(
             f"all column names of {path} are numbers ({listed(names, most=3)}): the first line is read as names, so if "
@@ -89,7 +77,33 @@ def read_header(path: Path, sep: str | None = None) -> tuple[str, ...]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise DataFileError(f"{path} has more than one column named {listed(twice)}; rename them")
-    return names
+    folders = {} if kind in NAMELESS else folder_columns(path)
+    return (*(name for name in names if name not in folders), *folders)
+
+
+def _own_header(path: Path, sep: str | None = None) -> tuple[str, ...]:
+    """Names of the columns that are in the file itself."""
+    kind = ending(path)
+    with _damage_reported(path):
+        if kind in DELIMITERS:
+            return text_header(path, sep or DELIMITERS[kind])
+        if kind == ".parquet":
+            return tuple(str(name) for name in pa_parquet.read_schema(path).names)
+        if kind in ARROW:
+            with _open_arrow(path) as reader:
+                return tuple(str(name) for name in reader.schema.names)
+        if kind == ".npz":
+            return archive_labels(path)
+        with path.open("rb") as stream:
+            return column_labels(stored_layout(stream)[0], path)
+
+
+def _own_columns(path: Path, names: Sequence[str], sep: str | None = None) -> list[str]:
+    """Those of the named columns that are in the file itself; where all are folders', the first column, which has as
+    many rows.
+    """
+    folders = folder_columns(path)
+    return [name for name in names if name not in folders] or list(_own_header(path, sep)[:1])
 
 
 class Part(NamedTuple):
@@ -154,10 +168,15 @@ def read_parts(path: Path, names: Sequence[str], skipped: Skipped | None = None,
     if skipped is not None:
         skipped.add_rows(path, len(lines))
         yield Part(np.empty(0, np.int64), np.empty((0, len(names))), start + len(lines))
-    if start == begin and skipped is None:
+    if start == begin:
+        refuse_empty(path, skipped)
+
+
+def refuse_empty(path: Path, skipped: Skipped | None) -> None:
+    """A file without rows is an error, or noted as left out."""
+    if skipped is None:
         raise DataFileError(f"{path} has no rows; leave it out, or skip it (on_bad_rows='skip', --on-bad-rows skip)")
-    if start == begin and skipped is not None:
-        skipped.add_file(path, "it has no rows")
+    skipped.add_file(path, "it has no rows")
 
 
 def _easy_begin(path: Path, after: int) -> int:
@@ -186,38 +205,50 @@ def raw_batches(
     """
     kind = ending(path)
     with _damage_reported(path):
-        if kind in DELIMITERS:
-            delimiter = sep or DELIMITERS[kind]
-            if lines is None:
-                yield from string_batches(path, delimiter, names)
-            else:
-                yield from lenient_batches(path, delimiter, names, lines)
-        elif kind == ".parquet":
-            with pa_parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
-                yield from file.iter_batches(part_rows(len(names)), columns=list(names), use_threads=False)
-        elif kind in ARROW:
-            with _open_arrow(path) as reader:
-                yield from (batch.select(list(names)) for batch in _record_batches(reader))
-        else:
+        if kind in NAMELESS:
             for part in _unchecked_parts(path, names, None):
                 yield pa.record_batch([pa.array(column) for column in part.T.copy()], names=list(names))
+            return
+        own = _own_columns(path, names, sep)
+        if kind not in DELIMITERS:
+            batches = _typed_batches(path, own)
+        elif lines is None:
+            batches = string_batches(path, sep or DELIMITERS[kind], own)
+        else:
+            batches = lenient_batches(path, sep or DELIMITERS[kind], own, lines)
+        yield from (with_folder_columns(path, names, batch) for batch in batches)
+
+
+def _typed_batches(path: Path, names: Sequence[str], begin: int = 0) -> Iterator[pa.RecordBatch]:
+    """The named columns of Parquet, from the row group that begins with row ``begin`` on, or of Arrow."""
+    if ending(path) == ".parquet":
+        with pa_parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
+            groups = np.flatnonzero(_group_starts(file.metadata)[:-1] >= begin).tolist()
+            rows = part_rows(len(names))
+            yield from file.iter_batches(rows, row_groups=groups, columns=list(names), use_threads=False)
+    else:
+        with _open_arrow(path) as reader:
+            yield from (batch.select(list(names)) for batch in _record_batches(reader))
 
 
 def stored_type(path: Path, names: Sequence[str]) -> np.dtype[Any]:
     """float32 where it holds every number of these columns as the file does, else float64."""
     kind = ending(path)
+    folders = {} if kind in NAMELESS else folder_columns(path)
+    own = [name for name in names if name not in folders]
     with _damage_reported(path):
         if kind == ".parquet":
-            types = [pa_parquet.read_schema(path).field(name).type for name in names]
+            types = [pa_parquet.read_schema(path).field(name).type for name in own]
         elif kind in ARROW:
             with _open_arrow(path) as reader:
-                types = [reader.schema.field(name).type for name in names]
+                types = [reader.schema.field(name).type for name in own]
         elif kind == ".npy":
             with path.open("rb") as stream:
                 types = [pa.from_numpy_dtype(stored_layout(stream)[2])]
         else:
             types = [pa.float64()]
-    return np.dtype(np.float32 if all(str(each) in _SHORT for each in types) else np.float64)
+    short = all(str(each) in _SHORT for each in types) and are_short([folders[name] for name in set(names) - set(own)])
+    return np.dtype(np.float32 if short else np.float64)
 
 
 def plain_rows(path: Path) -> tuple[int, tuple[int, int], np.dtype[Any]] | None:
@@ -267,20 +298,16 @@ def _unchecked_parts(path: Path, names: Sequence[str], lines: list[int] | None, 
     and lines of a text that have other lengths are left out.
     """
     kind, lenient = ending(path), lines is not None
-    if kind in DELIMITERS and lines is not None:
-        yield from _from_arrow(lenient_batches(path, DELIMITERS[kind], names, lines), names, path, lenient)
-    elif kind in DELIMITERS:
-        yield from _from_arrow(text_batches(path, DELIMITERS[kind], names, begin), names, path, lenient, begin)
-    elif kind == ".parquet":
-        with pa_parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
-            groups = np.flatnonzero(_group_starts(file.metadata)[:-1] >= begin).tolist()
-            batches = file.iter_batches(
-                part_rows(len(names)), row_groups=groups, columns=list(names), use_threads=False
-            )
-            yield from _from_arrow(batches, names, path, lenient, begin)
-    elif kind in ARROW:
-        with _open_arrow(path) as reader:
-            yield from _from_arrow(_record_batches(reader), names, path, lenient)
+    if kind not in NAMELESS:
+        own = _own_columns(path, names)
+        if kind not in DELIMITERS:
+            batches = _typed_batches(path, own, begin)
+        elif lines is None:
+            batches = text_batches(path, DELIMITERS[kind], own, begin)
+        else:
+            batches = lenient_batches(path, DELIMITERS[kind], own, lines)
+        complete = (with_folder_columns(path, names, batch) for batch in batches)
+        yield from _from_arrow(complete, names, path, lenient, begin)
     elif kind == ".npy":
         with path.open("rb") as stream:
             yield from array_parts(stream, None, names, path)

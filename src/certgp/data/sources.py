@@ -83,6 +83,7 @@ class RowSource(ABC):
 
     n_rows: int
     n_columns: int  # of the inputs
+    stands_for: int | None = None  # of a random subset, how many rows it was drawn from
 
     @property
     def elsewhere(self) -> Elsewhere | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from certgp.data.columns import Numbers
-from certgp.data.rows import FrameRows
+from certgp.data.rows import FrameRows, is_from
 from certgp.errors import InvalidInputError
 
 _BATCH_ROWS = 65_536
@@ -46,7 +45,7 @@ def as_stream(source: Any) -> Stream | None:
 
 
 def _lazy_frame(source: Any) -> Stream | None:
-    if not _is_from(source, "polars", "LazyFrame"):
+    if not is_from(source, "polars", "LazyFrame"):
         return None
 
     def batches(names: list[str]) -> Iterator[Any]:
@@ -56,7 +55,7 @@ def _lazy_frame(source: Any) -> Stream | None:
 
 
 def _arrow_dataset(source: Any) -> Stream | None:
-    if not _is_from(source, "pyarrow.dataset", "Dataset"):
+    if not is_from(source, "pyarrow.dataset", "Dataset"):
         return None
 
     def batches(names: list[str]) -> Iterator[pa.Table]:
@@ -80,7 +79,7 @@ def _arrow_reader(source: Any) -> Stream | None:
 
 
 def _dask_frame(source: Any) -> Stream | None:
-    if not _is_from(source, "dask.dataframe", "DataFrame"):
+    if not is_from(source, "dask.dataframe", "DataFrame"):
         return None
 
     def batches(names: list[str]) -> Iterator[Any]:
@@ -95,7 +94,7 @@ def _dask_frame(source: Any) -> Stream | None:
 
 
 def _dask_array(source: Any) -> Stream | None:
-    if not _is_from(source, "dask.array", "Array"):
+    if not is_from(source, "dask.array", "Array"):
         return None
     if source.ndim != 2:
         raise InvalidInputError(f"a Dask array must have rows and columns (N, D), found shape {source.shape}")
@@ -113,9 +112,3 @@ def _dask_array(source: Any) -> Stream | None:
 
 
 _KINDS = (_lazy_frame, _arrow_dataset, _arrow_reader, _dask_frame, _dask_array)
-
-
-def _is_from(value: Any, module: str, name: str) -> bool:
-    """Is this an object of a class of another library? Only one that was imported can have made it."""
-    found = sys.modules.get(module)
-    return found is not None and isinstance(value, vars(found)[name])

@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from certgp.data.files import Layout, input_paths
-from certgp.data.pieces import Piece, Reading, cut, join_skipped
+from certgp.data.files import Layout, open_files
+from certgp.data.pieces import Reading, cut, join_skipped
 from certgp.data.remote import Chosen, PartsLayout, RemoteRows, Task, join_stored
 from certgp.data.rows import Rows
 from certgp.data.skipped import Skipped, skipping
 from certgp.data.store import StoredRows
 from certgp.data.streams import as_stream
-from certgp.data.tables import TableFiles, open_table
+from certgp.data.tables import TableFiles
 from certgp.engines.dask_cluster import Cluster
 from certgp.engines.local import use_one_thread
 from certgp.errors import DataFileError
@@ -113,10 +113,7 @@ def read_source(
         ]
         rows = _hold(cluster, futures, reading, skipped, partitions)
     else:
-        files = open_table(input_paths(source), skipped)
-        if inputs is None and skipped is None:
-            files.require_same_columns(except_for=[drop] if isinstance(drop, str) else drop)
-        layout = Layout.of(files.names, target, weights, inputs, drop)
+        files, layout = open_files(source, skipped, target, weights, inputs, drop)
         rows = read_files(cluster, partitions, files, layout, dtype)
     if skipped is not None:
         skipped.warn()
@@ -137,7 +134,7 @@ def read_files(
     if n_rows == 0:
         raise DataFileError(f"{files.files[0]} has no rows that can be used; at least one is needed")
     parts = cut(counts, rows_per_part(n_rows, partitions))
-    futures = [cluster.submit(_decode, reading, pieces, retries=_READ_RETRIES) for pieces in parts]
+    futures = [cluster.submit(reading.decode, pieces, retries=_READ_RETRIES) for pieces in parts]
     return _hold(cluster, futures, reading, skipped, partitions)
 
 
@@ -150,10 +147,6 @@ def _hold(
     parts = DaskParts(cluster, futures, counts, partitions)
     rows = RemoteRows(parts, PartsLayout(len(layout.inputs), reading.names, layout.weights is not None), skipped)
     return rows if rows.n_rows > FEW_ROWS else rows.pick(np.arange(rows.n_rows))
-
-
-def _decode(reading: Reading, pieces: Sequence[Piece]) -> StoredRows:
-    return reading.decode(pieces)
 
 
 def _count(part: StoredRows) -> int:

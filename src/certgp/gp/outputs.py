@@ -113,6 +113,11 @@ class OutputStatistics:
             {S: each.mixed(mixing) for S, each in self.designs.items()}, mixing.mT @ self.b, self.yty
         )
 
+    def repeated(self, times: float) -> OutputStatistics:
+        """Statistics of as many copies of every row."""
+        designs = {outputs: each.repeated(times) for outputs, each in self.designs.items()}
+        return OutputStatistics(designs, times * self.b, times * self.yty)
+
     def _by_group(self) -> OutputStatistics:
         """The same with at most q designs, however many patterns of missing numbers there were."""
         return OutputStatistics(self.groups, self.b, self.yty)

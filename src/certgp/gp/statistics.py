@@ -76,6 +76,15 @@ class Statistics:
         A, b, trace = signal_variance * self.A, math.sqrt(signal_variance) * self.b, signal_variance * self.kernel_trace
         return replace(self, A=A, b=b, kernel_trace=trace)
 
+    def repeated(self, times: float) -> Statistics:
+        """Statistics of data in which every row occurs so many times; N / n times those of n random rows estimate those
+        of all N.
+        """
+        if times == 1.0:
+            return self
+        yty, trace, log_weights = (times * each for each in (self.yty, self.kernel_trace, self.log_weights))
+        return Statistics(times * self.A, times * self.b, yty, round(times * self.n), trace, log_weights)
+
     def close_to(self, other: Statistics, tolerance: float = 1e-9) -> bool:
         """Are these the statistics of the same data and features, up to rounding?"""
         if (self.n, self.rank) != (other.n, other.rank):

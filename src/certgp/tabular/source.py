@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from certgp.data.csv_text import DELIMITERS
-from certgp.data.reading import ending, numbers_in_file, place_of, raw_batches
+from certgp.data.reading import ending, numbers_in_file, place_of, raw_batches, refuse_empty
 from certgp.data.rows import is_from
 from certgp.data.tables import TableFiles
 from certgp.errors import DataFileError
@@ -101,6 +101,8 @@ class FileTable(RawTable):
                     columns = {name: plain(batch.column(name), gap_words) for name in names}
                     yield RawPart(columns, start + parsed, rows)
                     parsed += batch.num_rows
+                if parsed + len(lines) == 0:
+                    refuse_empty(path, skipped)
             except DataFileError as error:
                 if skipped is None:
                     raise

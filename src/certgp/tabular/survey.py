@@ -51,7 +51,7 @@ class ColumnSurvey:
     first_gap: int | None = None  # row
     gap_rows: list[Rows] = field(default_factory=list)
     type: pa.DataType | None = None
-    numbers: int = 0  # texts that are numbers
+    numbers: int = 0  # and texts that are some
     words: int = 0  # texts that are none
     comma_numbers: int = 0
     word_rows: list[Rows] = field(default_factory=list)  # while there may be numbers too
@@ -74,8 +74,10 @@ class ColumnSurvey:
             self.gaps += int(missing.sum())
             self.gap_rows.append(part.start + np.flatnonzero(missing))
             self.first_gap = int(rows[missing.argmax()]) if self.first_gap is None else self.first_gap
-        if self.type is None or pa.types.is_null(self.type):
-            self.type = values.type
+        if self.type is None or pa.types.is_null(self.type) or (is_text(values.type) and not missing.all()):
+            self.type = values.type  # one file may hold texts where others hold numbers
+        if is_numeric(values.type) and not missing.all():
+            self.numbers, self.forms = self.numbers + int((~missing).sum()), ()
         if is_text(values.type):
             self._add_texts(values, missing, part)
         if self.is_category or is_text(values.type):

@@ -1,9 +1,12 @@
 r"""Hyper-parameters from subsets that grow, finished by a few evaluations on all rows.
 
 The optimum theta_n of n random rows is about 1/sqrt(n) from that of all N, so a subset must only be so large that more
-rows change nothing that matters. Subsets are nested and each is four times the one before. Growing ends when a larger
-subset gained less than ``ENOUGH`` nats per row of its own objective over the optimum of the smaller one, and held-out
-rows, predicted from the larger subset at both optima, differ by less than ``ENOUGH`` or twice their standard error.
+rows change nothing that matters. For that it must count for N rows: the objective of a subset is made of N / n times
+its statistics. Its own would give too much weight to terms that do not grow with the rows (docs/decisions/0044).
+
+Subsets are nested and each is four times the one before. Growing ends when a larger subset gained less than ``ENOUGH``
+nats per row of its own objective over the optimum of the smaller one, and held-out rows, predicted from the larger
+subset at both optima, differ by less than ``ENOUGH`` or twice their standard error.
 
 The last steps see all rows. With the gradient g_N of all rows and g_n of the subset at theta_0, the surrogate
 
@@ -92,7 +95,9 @@ class Growth:
         return True
 
     def _subset(self, count: int) -> RowSource:
-        return self._source.copied(np.sort(self._order[:count]), self._dtype)
+        found = self._source.copied(np.sort(self._order[:count]), self._dtype)
+        found.stands_for = self._source.n_rows
+        return found
 
     def _finish(self, run: _Run) -> OptimisationResult:
         """Steps with the gradient of all rows, until one gains next to nothing; the best point of all rows is kept."""

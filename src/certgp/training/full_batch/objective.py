@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import partial
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from certgp.data import Chunk, RowSource
 from certgp.engines import Engine
 from certgp.gp import LowRankModel
 from certgp.gp.exact import ExactProfile, profile_exact_evidence
-from certgp.gp.outputs import AnyProfile, profile_any
+from certgp.gp.outputs import AnyProfile, AnyStatistics, profile_any
 from certgp.gp.profile import NOISE_RATIO_BOUNDS
 from certgp.kernels import Kernel, KernelParameters
 from certgp.training.full_batch.two_folds import TwoFolds
@@ -47,13 +46,17 @@ class Objective(ABC):
 class LowRankObjective(Objective):
     """Negative log evidence or ELBO per target of a low-rank model, signal variance and noise profiled out; of several
     outputs their sum.
+
+    Of a random subset that stands for N rows it is an estimate of theirs, from N / n times its statistics: what does
+    not grow with the rows (log|B| and the size of the weights) has the part in it that it has among all rows.
     """
 
     def __init__(self, model: LowRankModel, source: RowSource, engine: Engine, objective: str) -> None:
         self.model = model
         self.folds = TwoFolds(model, source, engine)
         self.parameters = self.folds.parameters
-        self._profile = partial(profile_any, objective=objective)
+        self._objective = objective
+        self._times = 1.0 if source.stands_for is None else source.stands_for / source.n_rows
 
     def start(self) -> Array:
         return self.parameters.get()
@@ -74,7 +77,10 @@ class LowRankObjective(Objective):
     def evaluate(self, values: Array) -> tuple[float, Array]:
         self.move_to(values)
         found, gradient = self.folds.differentiate(self._profile)
-        return found.value / found.count, gradient / found.count
+        return found.value / found.count, self._times * gradient / found.count
+
+    def _profile(self, statistics: AnyStatistics) -> AnyProfile:
+        return profile_any(statistics.repeated(self._times), self._objective)
 
 
 class ShiftedObjective(Objective):
