@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from certgp.cli.card import card_fields, card_text, make_card
 from certgp.cli.output import aligned
-from certgp.cli.proof import Proof, prove
+from certgp.cli.proof import Proof, certify_command, prove, report_command
 from certgp.cli.told_columns import columns_fields, columns_text, hold_out_notes
 from certgp.cli.words import in_cli_words
 
@@ -66,15 +66,22 @@ def tell_fit(
         ("time", f"{seconds:.1f} s"),
     ]
     parts = [f"{name}\n{'=' * len(name)}\n{text}" for name, (_, text) in found.items()]
-    steps = [("to certify", f"certgp certify {arguments.out}"), ("saved", str(arguments.out))]
+    steps = [
+        ("to certify", certify_command(arguments, [each.model for each in outputs])),
+        ("to report", report_command(arguments, has_test=first.rows.test is not None)),
+        ("saved", str(arguments.out)),
+    ]
     return fields, "\n\n".join([aligned(facts), *columns_text(encoding), *parts, aligned(steps)])
 
 
 def _tell(output: FittedOutput, seed: int) -> tuple[dict[str, object], str]:
+    from certgp.estimators.held_out import modelled_target, scatter_words
+
     model, rows, proof = output.model, output.rows, output.proof
     certificate = proof.certificate
     card = None if rows.test is None else make_card(model, rows, seed)
     fields: dict[str, object] = {
+        "learned": modelled_target(model),
         "kernel": model.kernel_.name,
         "noise_variance": float(model.noise_variance_),
         "log_marginal_likelihood": float(model.log_marginal_likelihood_),
@@ -82,7 +89,7 @@ def _tell(output: FittedOutput, seed: int) -> tuple[dict[str, object], str]:
         "not_certifiable": proof.obstacle,
         "proof_put_off": proof.put_off,
     } | card_fields(card)
-    facts = [("model", f"{model.kernel_.name} kernel, noise {model.noise_variance_**0.5:.5g} (standard deviation)")]
+    facts = [("model", f"{model.kernel_.name} kernel, noise {scatter_words(model, 5)} (standard deviation)")]
     if certificate is not None:
         explained = model.explain(certificate, coverage=None if card is None else card.model.coverage(0.95))
         fields["meaning"] = meaning = [in_cli_words(each) for each in explained.meaning]
