@@ -350,7 +350,7 @@ def _noise_gain(model: GPRegressor) -> str:
     found = model.noise_gain_
     if found is None or not found.accepted:
         return ""
-    return f"; it depends on the input, which gains {found.gain:.3g} nats per row on rows not fitted to"
+    return f"; it depends on the input, which gains {found.gain:.3g} in NLPD on rows not fitted to"
 
 
 def _left_out(arguments: argparse.Namespace) -> list[tuple[str, str]]:

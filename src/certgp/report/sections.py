@@ -185,5 +185,6 @@ def certificate(facts: Facts) -> Markup:
 def headline(facts: Facts) -> str:
     """The page in a sentence or two."""
     share = 1.0 - (facts.card.model.rmse / max(float(np.std(facts.card.model.y)), 1e-300)) ** 2
-    explained = f"It explains {percent(max(share, 0.0))} of the variance of {facts.target} on rows it has not seen."
+    amount = percent(share) if share > 0.0 else "none"
+    explained = f"It explains {amount} of the variance of {facts.target} on rows it has not seen."
     return f"{facts.card.verdict()} {explained}"
