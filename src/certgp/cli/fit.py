@@ -34,8 +34,8 @@ from certgp.cli.models import (
     set_options,
 )
 from certgp.cli.output import Console, aligned, skipped_fields
-from certgp.cli.proof import certify_command, prove, report_command
-from certgp.cli.several_outputs import split_outputs, tell_fit
+from certgp.cli.proof import Proof, certify_command, prove, report_command
+from certgp.cli.several_outputs import describe_outputs, split_outputs, tell_outputs
 from certgp.cli.table_options import add_column_options, add_hold_out_options
 from certgp.cli.told_columns import columns_fields, columns_text, hold_out_notes
 from certgp.cli.training_data import TrainingData, TrainingRows
@@ -208,13 +208,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         rows.fit(model)
     seconds, worked = time.perf_counter() - started, time.process_time() - worked
     if model.outputs_ is not None:
-        outputs = split_outputs(model, rows, worked)
-        _save(model, arguments.out, console)
-        console.result(*tell_fit(outputs, arguments, seconds))
-        return 0
-    n_rows = model.n_rows_  # those of weight zero are not among them
-    fields = _fields(arguments, model, seconds, n_rows) | {"columns": list(rows.data.inputs), "target": data.target}
-    facts = _facts(arguments, model, seconds, n_rows)
+        fields, facts = describe_outputs(model, rows, arguments, seconds)
+    else:
+        fields = _fields(arguments, model, seconds, model.n_rows_) | {"columns": list(rows.data.inputs)}
+        facts = _facts(arguments, model, seconds, model.n_rows_)  # rows of weight zero are not among them
+    fields["target"] = data.target
     if rule.reason is not None:
         _save(model, arguments.out, console)
         further = [("saved", f"{arguments.out}, the best model so far"), ("to go on", resume_words(arguments))]
@@ -222,9 +220,13 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         return INTERRUPTED
     try:
         console.status("proving")
-        proof = prove(model, worked)
+        outputs = None if model.outputs_ is None else split_outputs(model, rows, worked)
+        proof = Proof() if outputs is not None else prove(model, worked)
         _save(model, arguments.out, console)
         console.status("scoring beside simple models")
+        if outputs is not None:
+            console.result(*tell_outputs(outputs, arguments, fields, facts))
+            return 0
         card = None if rows.test is None else make_card(model, rows, arguments.seed)
     except KeyboardInterrupt:
         _save(model, arguments.out, console)

@@ -42,36 +42,50 @@ def split_outputs(model: GPRegressor, rows: TrainingRows, seconds: float) -> lis
     ]
 
 
-def tell_fit(
-    outputs: Sequence[FittedOutput], arguments: argparse.Namespace, seconds: float
-) -> tuple[dict[str, object], str]:
-    """The outcome of a fit for machines and for people."""
-    first = outputs[0]
-    encoding = (
-        replace(first.rows.encoding, targets=tuple(each.name for each in outputs)) if first.rows.encoding else None
-    )
-    found = {each.name: _tell(each, arguments.seed) for each in outputs}
+def describe_outputs(
+    model: GPRegressor, rows: TrainingRows, arguments: argparse.Namespace, seconds: float
+) -> tuple[dict[str, object], list[tuple[str, str]]]:
+    """What was fitted, for machines and as names and values for people."""
     fields: dict[str, object] = {
         "command": "fit",
         "model": str(arguments.out),
         "method": arguments.method,
         "seconds": seconds,
-        "n_rows": first.rows.train.n_rows,
-        "columns": list(first.rows.data.inputs),
-        "outputs": {name: own for name, (own, _) in found.items()},
-    } | columns_fields(encoding)
+        "n_iter": int(model.n_iter_),
+        "converged": bool(model.converged_),
+        "stop_reason": in_cli_words(model.stop_reason_),
+        "interrupted": False,
+        "n_rows": rows.train.n_rows,
+        "columns": list(rows.data.inputs),
+    } | columns_fields(rows.encoding)
     facts = [
-        ("model", f"{type(first.model).__name__}, {len(outputs)} outputs: {', '.join(found)}"),
-        ("data", f"{first.rows.train.n_rows:,} rows, {len(first.rows.data.inputs)} input column(s)"),
-        ("time", f"{seconds:.1f} s"),
+        ("model", f"{type(model).__name__}, {len(rows.data.targets)} outputs: {rows.data.target}"),
+        ("data", f"{rows.train.n_rows:,} rows, {len(rows.data.inputs)} input column(s)"),
+        ("stopped", f"after {model.n_iter_} iterations and {seconds:.1f} s: {in_cli_words(model.stop_reason_)}"),
     ]
+    return fields, facts
+
+
+def tell_outputs(
+    outputs: Sequence[FittedOutput],
+    arguments: argparse.Namespace,
+    fields: dict[str, object],
+    facts: list[tuple[str, str]],
+) -> tuple[dict[str, object], str]:
+    """The outcome of a fit for machines and for people, from what ``describe_outputs`` says of it."""
+    first = outputs[0]
+    encoding = (
+        replace(first.rows.encoding, targets=tuple(each.name for each in outputs)) if first.rows.encoding else None
+    )
+    found = {each.name: _tell(each, arguments.seed) for each in outputs}
     parts = [f"{name}\n{'=' * len(name)}\n{text}" for name, (_, text) in found.items()]
     steps = [
         ("to certify", certify_command(arguments, [each.model for each in outputs])),
         ("to report", report_command(arguments, has_test=first.rows.test is not None)),
         ("saved", str(arguments.out)),
     ]
-    return fields, "\n\n".join([aligned(facts), *columns_text(encoding), *parts, aligned(steps)])
+    told = fields | {"outputs": {name: own for name, (own, _) in found.items()}}
+    return told, "\n\n".join([aligned(facts), *columns_text(encoding), *parts, aligned(steps)])
 
 
 def _tell(output: FittedOutput, seed: int) -> tuple[dict[str, object], str]:
