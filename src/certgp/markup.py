@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Self
@@ -41,6 +42,11 @@ def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
 def two_columns(rows: Sequence[tuple[str, str]]) -> Markup:
     """Names and values."""
     return plain_table([], rows)
+
+
+def lower_headings(markup: Markup) -> Markup:
+    """The same with every heading one level down; text cannot be mistaken for one, because it is escaped."""
+    return Markup(re.sub(r"(?<=[</]h)[1-5](?=[ >])", lambda found: str(int(found[0]) + 1), markup))
 
 
 _VOID = ("meta", "link", "br", "input", "hr")

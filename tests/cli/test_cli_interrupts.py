@@ -7,6 +7,7 @@ import signal
 
 import pytest
 from cli_cases import rows, write
+from pandas import read_csv as load_frame
 
 from certgp import load
 from certgp.cli import fit
@@ -35,13 +36,23 @@ def test_the_first_saves_the_best_model_so_far_and_says_how_to_go_on(certgp, int
     outcome = certgp(*FIT)
     assert outcome.code == 130
     assert outcome.err == ""
-    assert "the fit was interrupted" in outcome.out
+    assert "the fit was interrupted" in outcome.out, outcome.out
     assert "m, the best model so far" in outcome.out
     assert "certgp fit t.npz --method sparse --rank 8 --out m --checkpoint m.checkpoint" in outcome.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "t.npz"]
     assert not load("m").converged_
     assert load("m").predict([[0.0, 0.0]]).shape == (1,)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler  # as it was
+
+
+def test_of_several_outputs_too(certgp, interrupt, tmp_path):
+    interrupt(1)
+    write(tmp_path / "t.csv", rows())
+    outcome = certgp("fit", "t.csv", "--target", "b,price", "--method", "sparse", "--rank", 4, "--out", "m")
+    assert outcome.code == 130
+    assert "the fit was interrupted" in outcome.out, outcome.out
+    assert "\n  saved     m, the best model so far\n  to go on  certgp fit t.csv" in outcome.out
+    assert load("m").predict(load_frame(tmp_path / "t.csv")).shape == (80, 2)
 
 
 def test_the_second_ends_at_once_and_leaves_nothing(certgp, interrupt, tmp_path, capsys):

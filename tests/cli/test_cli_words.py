@@ -28,6 +28,8 @@ from certgp.cli.words import in_cli_words
          "not to --tol 0.1: ran out of products (5); raise --reference-rank or --tol"),
         ("likelihood='student' has noise of its own; use noise='auto' with it",
          "--likelihood student has noise of its own; use --noise auto with it"),
+        ("no exact GP; fit with learn_frequencies=False to certify (with AutoGP: leave 'fourier-learned' out)",
+         "no exact GP; fit with --prefer proof to certify"),
         ("the noise of the kernel has a rank", "the noise of the kernel has a rank"),  # words, not parameters
         ("--rank 5 and --max-iter=3 are options", "--rank 5 and --max-iter=3 are options"),
     ],

@@ -13,7 +13,7 @@ from cli_cases import Terminal, rows, shown, write
 from certgp import __version__
 from certgp.cli import fit
 from certgp.cli.main import main
-from certgp.cli.output import Console, aligned, one_line, table
+from certgp.cli.output import Console, aligned, in_width, one_line, table
 from certgp.errors import ConvergenceWarning, RankWarning
 from certgp.training import Iteration
 
@@ -172,3 +172,16 @@ def test_text_helpers():
     assert one_line(" a\n  b\t c ") == "a b c"
     assert aligned([("a", "1"), ("long", "2")]) == "  a     1\n  long  2"
     assert table(("name", "n"), [("a", "10"), ("bcdef", "2")]) == ("  name    n\n  -----  --\n  a      10\n  bcdef   2")
+
+
+def test_long_lines_are_broken_between_words_and_commands_stay_whole() -> None:
+    command = "  to do    certgp certify a.model b.csv --tol 0.1 --yes"
+    text = f"  what     a long sentence about many things\n{command}\n  ----  {36 * '-'}"
+    lines = in_width(text, 41).split("\n")
+    assert lines == [
+        "  what     a long sentence about many",
+        "           things",
+        command,
+        "  ----  " + 33 * "-",
+    ]
+    assert in_width(text, 200) == text

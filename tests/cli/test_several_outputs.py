@@ -46,7 +46,7 @@ def test_each_output_is_certified(certgp, two, tmp_path) -> None:
     for j, certificate in enumerate(expected):
         assert "output " + str(j) in " ".join(found[str(j)]["meaning"])
         np.testing.assert_allclose(bounds[f"mean_error_{j}"], certificate.mean_error, rtol=1e-6)
-    assert "two.model has 2 outputs" in certgp("report", "two.model", new, "--out", "r.html").error()
+    assert "2 outputs without names" in certgp("report", "two.model", new, "--out", "r.html").error()
 
 
 def test_several_targets_are_learned_by_name(certgp, train, tmp_path) -> None:
@@ -61,5 +61,11 @@ def test_several_targets_are_learned_by_name(certgp, train, tmp_path) -> None:
     assert table.column_names == [f"{name}_{of}" for of in ("b", "price") for name in COLUMNS]
     told = certgp("certify", "x.model", train, "--train", train, "--tol", "0.5")
     assert "price\n=====\n" in told.out, told.err
+    told = certgp("report", "x.model", train, "--out", "r.html")
+    assert told.code == 0, told.err
+    text = (tmp_path / "r.html").read_text()
+    assert all(f"<h2>{name}</h2>" in text for name in ("b", "price"))
+    assert "judged by  16 rows" in told.out
+    assert "are b, price" in certgp("report", "x.model", train, "--outputs", "c", "--out", "r.html").error()
     assert "names 'b' twice" in certgp("fit", train, "--target", "b,b", "--out", "y.model").error()
     assert "takes one --target" in certgp("rank", train, "--target", "b,price").error()

@@ -117,6 +117,23 @@ def test_tables_of_numbers_are_as_before(certgp, tmp_path) -> None:
     np.testing.assert_array_equal(library.load("n").model_.predict(X), plain.predict(X))
 
 
+def test_identifiers_among_numbers_are_named_and_left_out(certgp, tmp_path) -> None:
+    given = rows(40)
+    numbered = np.column_stack([np.arange(40) + 7, given])
+    table = write(tmp_path / "t.csv", numbered, ("order_id", "a", "b", "price"))
+    fit = ["fit", table, "--target", "price", "--method", "exact", "--include-training-data", "--max-iter", "1"]
+    outcome = certgp(*fit, "--out", "m", "--json")
+    found = json.loads(outcome.out)
+    assert found["left_out"] == {"order_id": "an identifier: no two of 40 rows share a number"}, outcome.err
+    assert found["columns"] == ["a", "b"]
+    assert library.load("m").table_.left_out == tuple(found["left_out"].items())
+    kept = json.loads(certgp(*fit, "--keep", "order_id", "--out", "k", "--json").out)
+    assert (kept["left_out"], kept["columns"]) == ({}, ["order_id", "a", "b"])
+    told = certgp("report", "m", table, "--out", "r.html")
+    assert told.code == 0, told.err
+    assert "left out: an identifier" in (tmp_path / "r.html").read_text()
+
+
 def test_mistakes_are_told_before_torch_is_imported(folder, tmp_path) -> None:
     (tmp_path / "short.csv").write_text("a,b\n1,2\n")
     program = f"""

@@ -113,7 +113,7 @@ def test_proof_is_preferred_at_a_price_that_is_told():
     assert accurate.method_ == "fourier-learned"
     assert re.search(r"It cannot be certified; prefer='proof' would cost [.\d]+ nats", accurate.choice_)
     assert proven.method_ == "fourier"
-    assert re.search(r"It can be certified; the price of proof is [.\d]+ nats per row", proven.choice_)
+    assert re.search(r"It can be certified; the price of proof is [.\d]+ in NLPD", proven.choice_)
     with pytest.raises(NotCertifiableError):
         accurate.certify()
     assert proven.certify().kl.upper >= 0.0

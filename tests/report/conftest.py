@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from report_cases import wavy_rows
+from report_cases import pair_rows, wavy_rows
 
 from certgp import SparseGP
 from certgp.errors import ConvergenceWarning
@@ -25,4 +25,17 @@ def fitted():
 def page(fitted, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     fitted.report(*wavy_rows(200, 1), path=path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def pair():
+    """A model of two outputs."""
+    return SparseGP(rank=12, length_scale=1.0, optimize=False, random_state=0).fit(*pair_rows(150, 0))
+
+
+@pytest.fixture(scope="session")
+def both(pair, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "both.html"
+    pair.report(*pair_rows(80, 1), path=path)
     return path

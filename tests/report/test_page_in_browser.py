@@ -78,3 +78,26 @@ def test_it_is_readable_without_scripts_and_on_paper(tab, page):
     assert tab.evaluate("document.getElementById('rank-chooser').hidden")
     assert tab.evaluate("document.getElementById('rank-rank').textContent") == "25"
     assert tab.evaluate("document.querySelectorAll('#rank tbody tr').length") > 5
+
+
+def test_a_page_about_two_outputs(tab, both):
+    tab.look(360, 740, dark=True)
+    tab.open(both)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+    assert tab.evaluate(CONTRAST)[0] >= 4.5
+    shown = "[...document.querySelectorAll('.output')].map((each) => each.offsetHeight > 0)"
+    assert tab.evaluate(shown) == [True, True]  # as without scripts
+    chooser = "document.getElementById('output-choice')"
+    tab.evaluate(f"{chooser}.value = 'output1-part'; {chooser}.dispatchEvent(new Event('input'))")
+    assert tab.evaluate(shown) == [False, True]
+    tab.evaluate("document.querySelector('a[href=\"#output0-part\"]').click()")
+    tab.evaluate("new Promise((done) => setTimeout(done, 50))")
+    assert tab.evaluate(shown) == [True, False]
+    for j in (0, 1):
+        rank = f"document.getElementById('output{j}-rank-rank').textContent"
+        slider = f"document.getElementById('output{j}-rank-slider')"
+        assert tab.evaluate(rank) == "12"
+        tab.evaluate(f"{slider}.value = 0; {slider}.dispatchEvent(new Event('input'))")
+        assert tab.evaluate(rank) == "1"
+    assert not tab.of("Runtime.exceptionThrown")
+    assert not tab.of("Log.entryAdded")

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from report_cases import wavy_rows
+from report_cases import pair_rows, wavy_rows
 
 import certgp
 from certgp import ExactGP
@@ -17,6 +17,7 @@ from certgp.data import as_rows
 from certgp.errors import ConvergenceWarning, InvalidInputError
 from certgp.estimators.reporting import gather_facts
 from certgp.markup import Markup, tag
+from certgp.report import make_outputs_report
 
 VOID = {"meta", "input", "br", "link", "hr"}
 
@@ -131,6 +132,29 @@ def test_an_exact_gp_has_no_rank_to_choose():
     assert "script-src 'none'" in unescape(page.html)
     assert "nothing is approximated" in page.html
     assert page._repr_html_().startswith("<iframe srcdoc=")
+
+
+def test_several_outputs_have_a_part_each_and_share_the_room(pair, both, tmp_path):
+    text = both.read_text(encoding="utf-8")
+    outline = Outline()
+    outline.feed(text)
+    ids = [attrs["id"] for _, attrs in outline.seen if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = {str(attrs["href"]).removeprefix("#") for name, attrs in outline.seen if name == "a"}
+    assert links <= set(ids)
+    assert {"output0-part", "output1-part", "output0-rank", "output1-proven"} <= links
+    assert [name for name, _ in outline.seen if name in ("h1", "h2")] == ["h1", "h2", "h2", "h2"]
+    X, y = pair_rows(80, 1)
+    facts = gather_facts(pair.outputs_[0], as_rows(X, y[:, 0]), None)
+    short = make_outputs_report("small", [facts, facts], most_bytes=70_000).html
+    assert len(short) < 100_000
+    assert short.count("Charts of this output have no room") == 1
+    with pytest.raises(InvalidInputError, match="the outputs are 0, 1"):
+        pair.report(X, y, outputs=["z"])
+    y[1:, 1] = np.nan
+    assert "<h1>A model of output 0</h1>" in pair.report(X[:9], y[:9], outputs=[0]).html
+    with pytest.raises(InvalidInputError, match="output 1 of y has 1 row"):
+        pair.report(X, y)
 
 
 def test_one_row_is_not_enough(fitted):

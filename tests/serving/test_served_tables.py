@@ -158,7 +158,12 @@ def test_several_targets_are_served_together(model):
         record = {name: RECORD[name] for name in ("colour", "size", "member")}
         mean = server.predict({"records": [record]}).json()["mean"]
         assert mean[0][1] == pytest.approx(2 * mean[0][0])
-        assert "(colour, size, member), which became" in server.get("/model").json()["summary"][0]
+        card, proven = server.get("/model").json(), server.get("/certificate").json()
+        assert "(colour, size, member), which became" in card["summary"][0]
+        assert card["summary"][1].startswith("twice: A Gaussian process that learned twice")
+        assert [each.partition(": ")[0] for each in proven["meaning"]] == ["price", "twice"]
+        assert list(proven["certificate"]["outputs"]) == ["price", "twice"]
+        assert "twice: " in card["certificate"]
 
 
 def test_the_command_refuses_to_export_a_table_but_exports_its_numbers(model, tmp_path, capsys):

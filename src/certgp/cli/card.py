@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from certgp.estimators import GPRegressor
     from certgp.report import Card
 
+_READING = (
+    "RMSE is the error of a typical prediction; NLPD judges predictions with their uncertainty, and lower is better; "
+    "an honest 80 % interval holds 80 % of the rows."
+)
+
 
 def make_card(model: GPRegressor, rows: TrainingRows, seed: int) -> Card:
     """The card of the rows that were held out."""
@@ -52,12 +57,13 @@ def card_text(card: Card | None, also: Sequence[str] = ()) -> str:
     if card is None:
         return "No rows were held out, so nothing says how good the model is; --test-fraction 0.1 holds a tenth out."
     fifths = card.coverage_by_fifth()
-    notes = [card.verdict()]
+    notes = [_READING, "", card.verdict()]
     if len(fifths) == 5:
         shares = ", ".join(f"{100 * share:.0f} %" for share in fifths)
         notes.append(f"In 95 % intervals, from the lowest fifth of the predictions to the highest: {shares}.")
     if card.n_outside:
-        notes.append(f"{card.n_outside:,} of the held-out rows lie outside the range of the training inputs.")
+        lie = "lies" if card.n_outside == 1 else "lie"
+        notes.append(f"{card.n_outside:,} of the held-out rows {lie} outside the range of the training inputs.")
     if card.baseline_rows is not None:
         notes.append(f"The simple models learned from {card.baseline_rows:,} rows only.")
     notes += also

@@ -73,7 +73,7 @@ def add_parser(commands: Commands) -> None:
         metavar="E",
         type=positive_number,
         help=f"with DATA: exit with code {ABOVE_MAX_ERROR} unless every prediction is proven to lie within E of the "
-        "exact GP's, in the units of the target",
+        "exact GP's, in the units of the target, or of its logarithm after --log-target",
     )
     parser.add_argument("--delta", metavar="P", type=coverage, help="allow a statistical statement that fails with P")
     parser.add_argument(
@@ -121,7 +121,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     told = {each.name: _tell(each, X) for each in found}
     fields |= told[""][0] if len(told) == 1 else {"outputs": {name: own for name, (own, _) in told.items()}}
     fields["seconds"] = time.perf_counter() - started
-    saved = "" if arguments.out is None else f"\n\nbounds of every row: {arguments.out}"
+    saved = "" if arguments.out is None else f"\n\nbounds of every row: {arguments.out}{_units(model)}"
     if arguments.out is not None and X is not None:
         _write_bounds(arguments.out, found, X)
     texts = [f"{name}\n{'=' * len(name)}\n{text}" if name else text for name, (_, text) in told.items()]
@@ -160,6 +160,13 @@ def _write_bounds(path: Path, found: Sequence[Certified], X: Rows) -> None:
 
     bounds = {each.name: _bounds(each.model, X, each.certificate) for each in found}
     write_table(path, {f"{c}_{name}" if name else c: each for name, own in bounds.items() for c, each in own.items()})
+
+
+def _units(model: GPRegressor) -> str:
+    """What the numbers of a file are about, where it is not the target itself."""
+    from certgp.estimators.held_out import modelled_target, models_log
+
+    return f" (all columns are about {modelled_target(model)})" if models_log(model) else ""
 
 
 def _bounds(model: GPRegressor, X: Rows, certificate: Certificate) -> dict[str, NDArray[np.float64]]:

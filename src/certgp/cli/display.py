@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,8 @@ if TYPE_CHECKING:
 
     from certgp.training import Iteration, Meter, Status
 
-_BAR = 16  # columns
+_BAR, _SHORT_BAR, _CLOCK, _LEFT = 16, 6, 7, 20  # columns of the bar, also on a narrow terminal, of clock and time left
+_NARROW = 110
 _STOPPING = "stopping after this step; Ctrl-C again ends at once and saves nothing"
 
 
@@ -47,7 +49,8 @@ class Display:
         self._meter = self._meter or Meter()
         status = self._meter.read(record)
         of = "" if status.most is None else f"/{status.most}"
-        text = f"fitting: {status.stage or 'training'}, iteration {status.iteration}{of}"
+        number = f"iteration {status.iteration}{of}"
+        text = f"fitting: {_cut(status.stage or 'training', _room() - len(f'fitting: , {number}'))}, {number}"
         first = record.iteration == 1
         self.show(text, _figures(status, self._seconds_left(status)), status.share, now=first)
 
@@ -80,6 +83,20 @@ def _figures(status: Status, left: float | None) -> str:
     return ", ".join([*parts, f"rank {status.rank}"])
 
 
+def _bar() -> int:
+    return _BAR if shutil.get_terminal_size().columns >= _NARROW else _SHORT_BAR
+
+
+def _room() -> int:
+    """Columns for the text, where bar, clock and the first figure are to be seen."""
+    return shutil.get_terminal_size().columns - _bar() - _CLOCK - _LEFT - 3
+
+
+def _cut(text: str, width: int) -> str:
+    most = max(width, 8)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def _start() -> tuple[Progress, TaskID]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -88,7 +105,7 @@ def _start() -> tuple[Progress, TaskID]:
     cut = Column(no_wrap=True, overflow="ellipsis", ratio=1)  # gets what the others leave
     progress = Progress(
         TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
-        BarColumn(_BAR),
+        BarColumn(_bar()),
         TimeElapsedColumn(),
         TextColumn("{task.fields[figures]}", markup=False, table_column=cut),
         console=Console(file=sys.stderr),

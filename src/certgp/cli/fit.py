@@ -34,8 +34,8 @@ from certgp.cli.models import (
     set_options,
 )
 from certgp.cli.output import Console, aligned, skipped_fields
-from certgp.cli.proof import certify_command, prove, report_command
-from certgp.cli.several_outputs import split_outputs, tell_fit
+from certgp.cli.proof import Proof, certify_command, prove, report_command
+from certgp.cli.several_outputs import describe_outputs, split_outputs, tell_outputs
 from certgp.cli.table_options import add_column_options, add_hold_out_options
 from certgp.cli.told_columns import columns_fields, columns_text, hold_out_notes
 from certgp.cli.training_data import TrainingData, TrainingRows
@@ -208,13 +208,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         rows.fit(model)
     seconds, worked = time.perf_counter() - started, time.process_time() - worked
     if model.outputs_ is not None:
-        outputs = split_outputs(model, rows, worked)
-        _save(model, arguments.out, console)
-        console.result(*tell_fit(outputs, arguments, seconds))
-        return 0
-    n_rows = model.n_rows_  # those of weight zero are not among them
-    fields = _fields(arguments, model, seconds, n_rows) | {"columns": list(data.inputs), "target": data.target}
-    facts = _facts(arguments, model, seconds, n_rows)
+        fields, facts = describe_outputs(model, rows, arguments, seconds)
+    else:
+        fields = _fields(arguments, model, seconds, model.n_rows_) | {"columns": list(rows.data.inputs)}
+        facts = _facts(arguments, model, seconds, model.n_rows_)  # rows of weight zero are not among them
+    fields["target"] = data.target
     if rule.reason is not None:
         _save(model, arguments.out, console)
         further = [("saved", f"{arguments.out}, the best model so far"), ("to go on", resume_words(arguments))]
@@ -222,9 +220,13 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         return INTERRUPTED
     try:
         console.status("proving")
-        proof = prove(model, worked)
+        outputs = None if model.outputs_ is None else split_outputs(model, rows, worked)
+        proof = Proof() if outputs is not None else prove(model, worked)
         _save(model, arguments.out, console)
         console.status("scoring beside simple models")
+        if outputs is not None:
+            console.result(*tell_outputs(outputs, arguments, fields, facts))
+            return 0
         card = None if rows.test is None else make_card(model, rows, arguments.seed)
     except KeyboardInterrupt:
         _save(model, arguments.out, console)
@@ -234,7 +236,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     fields["certificate"] = None if certificate is None else certificate.to_dict()
     fields |= {"not_certifiable": proof.obstacle, "proof_put_off": proof.put_off}
     fields["skipped"] = skipped_fields(data.files)
-    fields |= card_fields(card) | columns_fields(rows.encoding)
+    fields |= card_fields(card) | columns_fields(rows.encoding, rows.left_out)
     told = [] if proof.put_off is None else [("certified", f"not yet: {proof.put_off}")]
     if certificate is not None:
         coverage = None if card is None else card.model.coverage(0.95)
@@ -243,11 +245,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         told = [("certified", " ".join(meaning)), ("not said", " ".join(explained.limits))]
         fields["meaning"] = meaning
     steps = [
-        ("to certify", f"impossible: {proof.obstacle}" if proof.obstacle else certify_command(arguments, model)),
+        ("to certify", f"impossible: {proof.obstacle}" if proof.obstacle else certify_command(arguments, [model])),
         ("to report", report_command(arguments, has_test=card is not None)),
         ("saved", str(arguments.out)),
     ]
-    shown = [aligned(facts), *columns_text(rows.encoding), card_text(card, hold_out_notes(rows))]
+    shown = [aligned(facts), *columns_text(rows.encoding, rows.left_out), card_text(card, hold_out_notes(rows))]
     console.result(fields, "\n\n".join([*shown, aligned([*told, *steps])]))
     return 0
 
@@ -319,6 +321,8 @@ def _save(model: GPRegressor, path: Path, console: Console) -> None:
 
 def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_rows: int) -> dict[str, object]:
     """The outcome for machines."""
+    from certgp.estimators.held_out import modelled_target
+
     return {
         "command": "fit",
         "model": str(arguments.out),
@@ -326,6 +330,7 @@ def _fields(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n
         "choice": model.choice_,
         "trials": [asdict(trial) for trial in model.trials_],
         "n_rows": n_rows,
+        "learned": modelled_target(model),
         "kernel": model.kernel_.name,
         "rank": int(model.rank_),
         "length_scale": model.kernel_.describe().get("length_scale"),
@@ -347,7 +352,7 @@ def _noise_gain(model: GPRegressor) -> str:
     found = model.noise_gain_
     if found is None or not found.accepted:
         return ""
-    return f"; it depends on the input, which gains {found.gain:.3g} nats per row on rows not fitted to"
+    return f"; it depends on the input, which gains {found.gain:.3g} in NLPD on rows not fitted to"
 
 
 def _left_out(arguments: argparse.Namespace) -> list[tuple[str, str]]:
@@ -377,6 +382,8 @@ def _stages(model: GPRegressor) -> list[tuple[str, str]]:
 
 def _facts(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_rows: int) -> list[tuple[str, str]]:
     """The outcome for people, as names and values."""
+    from certgp.estimators.held_out import scatter_words
+
     per_row = model.log_marginal_likelihood_ / n_rows
     return [
         ("model", f"{type(model).__name__}, {model.kernel_.name} kernel, {_size(model)}"),
@@ -384,7 +391,7 @@ def _facts(arguments: argparse.Namespace, model: GPRegressor, seconds: float, n_
         *([("inputs", "warped, each skewed column by a power")] if model.warp_ is not None else []),
         *_left_out(arguments),
         ("data", f"{n_rows:,} rows, {_inputs(model)}"),
-        ("noise", f"{model.noise_variance_**0.5:.5g} (standard deviation){_noise_gain(model)}"),
+        ("noise", f"{scatter_words(model, 5)} (standard deviation){_noise_gain(model)}"),
         ("log evidence", f"{model.log_marginal_likelihood_:.2f} ({per_row:.4f} per row)"),
         *_stages(model),
         ("stopped", f"after {model.n_iter_} iterations and {seconds:.1f} s: {in_cli_words(model.stop_reason_)}"),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from certgp.estimators.scores import Scores
     from certgp.training import Iteration
 
+_NAME = re.compile(r"  \S.*?  +(?=\S)")  # what ``aligned`` and ``table`` begin a line with
+_LEAST_WIDTH = 30  # in which to break lines
+
 
 class Console:
     """The two streams of one command. Streams are looked up at each use, so that a redirected one is honoured."""
@@ -32,6 +37,8 @@ class Console:
     def result(self, fields: Mapping[str, object], text: str) -> None:
         """The outcome of the command: one JSON object, or text for people."""
         self.status("")
+        if not self._as_json and sys.stdout.isatty():
+            text = in_width(text, shutil.get_terminal_size().columns)
         print(json.dumps(finite(fields), allow_nan=False) if self._as_json else text, flush=True)
 
     def copy(self, text: IO[bytes]) -> None:
@@ -103,6 +110,26 @@ class Console:
 def one_line(text: str) -> str:
     """Any text as a single line."""
     return " ".join(text.split())
+
+
+def in_width(text: str, width: int) -> str:
+    """Lines broken between words where they are too long, a value below its beginning; commands stay whole, so that
+    they can be copied.
+    """
+    return "\n".join(_broken(line, width) for line in text.split("\n"))
+
+
+def _broken(line: str, width: int) -> str:
+    name = _NAME.match(line)
+    begin = name.end() if name else 0
+    if len(line) <= width or line.startswith("certgp ", begin) or width - begin < _LEAST_WIDTH:
+        return line
+    if not line.strip("- "):
+        return line[:width]
+    words = line[begin:]
+    return line[:begin] + textwrap.fill(words, width - begin, break_long_words=False, break_on_hyphens=False).replace(
+        "\n", "\n" + " " * begin
+    )
 
 
 def aligned(rows: Sequence[tuple[str, str]]) -> str:

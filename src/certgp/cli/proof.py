@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,19 +53,28 @@ def prove(model: GPRegressor, seconds: float) -> Proof:
         return Proof(obstacle=in_cli_words(str(error)))
 
 
-def certify_command(arguments: argparse.Namespace, model: GPRegressor) -> str:
-    """What to type for useful bounds on new predictions: through the training rows, to a tenth of the noise."""
+def certify_command(arguments: argparse.Namespace, outputs: Sequence[GPRegressor]) -> str:
+    """What to type for useful bounds on new predictions: through the training rows, to a tenth of the noise, of several
+    outputs the least.
+    """
     from certgp.estimators.held_out import yardstick_of
     from certgp.guarantees.words import tolerance_for
 
     command = f"certgp certify {shlex.quote(str(arguments.out))} NEW"
-    if model.needs_training_data:  # its file holds the rows
+    if any(each.needs_training_data for each in outputs):  # the file holds the rows
         return command
-    solve = " --exact-solve" if model.n_rows_ <= _SOLVED_EXACTLY else ""
-    return f"{command} --train {shlex.join(arguments.data)} --tol {tolerance_for(yardstick_of(model)):g}{solve}"
+    solve = " --exact-solve" if max(each.n_rows_ for each in outputs) <= _SOLVED_EXACTLY else ""
+    tolerance = min(tolerance_for(yardstick_of(each)) for each in outputs)
+    return f"{command} --train {shlex.join(arguments.data)} --tol {tolerance:g}{solve}{_bad_rows(arguments)}"
 
 
 def report_command(arguments: argparse.Namespace, has_test: bool) -> str:
     """What to type for the whole picture; the table of the fit will do where the fit held rows out."""
     model, table = shlex.quote(str(arguments.out)), shlex.join(arguments.data)
-    return f"certgp report {model} {table if has_test else f'NEW --train {table}'} --out report.html"
+    rows = table if has_test else f"NEW --train {table}"
+    return f"certgp report {model} {rows}{_bad_rows(arguments)} --out report.html"
+
+
+def _bad_rows(arguments: argparse.Namespace) -> str:
+    """The rows of the fit are found again only where the same ones are left out."""
+    return " --on-bad-rows skip" if arguments.on_bad_rows == "skip" else ""

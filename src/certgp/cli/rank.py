@@ -80,6 +80,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if len(data.targets) > 1:
         raise InvalidInputError(f"certgp rank takes one --target, found {data.target}; name one of them")
     rows = data.read()
+    for note in rows.notes:
+        console.notice(f"note: {note}")
     model = build_model(
         arguments.method, arguments.kernel, arguments.max_rank, arguments.seed, [console.iteration], arguments.max_iter
     )

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certgp.cli.arguments import DATA_HELP, add_command, add_reading_options, refuse_overwriting
+from certgp.cli.arguments import DATA_HELP, add_command, add_reading_options, column_names, refuse_overwriting
 from certgp.cli.encoded_data import find_rows_of_fit
 from certgp.cli.fitted_rows import training_rows
 from certgp.cli.new_rows import ModelFacts, read_new
@@ -27,6 +27,7 @@ ENDINGS = (".html", ".htm")
 _EXAMPLES = """\
   certgp report price.model train.csv --out report.html                  judged by the rows that the fit held out
   certgp report price.model new.csv --train train.csv --out report.html  judged by other rows
+  certgp report both.model train.csv --outputs price --out report.html   one of several targets
 """
 
 
@@ -49,6 +50,12 @@ def add_parser(commands: Commands) -> None:
         help="the table of the fit, where DATA is another: simple models learn from it and predictions are certified",
     )
     parser.add_argument("--title", help="title of the page")
+    parser.add_argument(
+        "--outputs",
+        metavar="COL",
+        action="append",
+        help="of a model of several targets, those to report on; give it again, or put commas (default: all)",
+    )
     add_text_options(parser, "those of the fit")
     add_reading_options(parser)
 
@@ -60,10 +67,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     check_writable(arguments.out, endings=ENDINGS)
     facts = ModelFacts.read(arguments.model)
-    if facts.outputs > 1:
-        raise InvalidInputError(
-            f"{arguments.model} has {facts.outputs} outputs, and a report is about one; fit each with its own --target"
-        )
+    _check_outputs(facts, arguments)
     files = facts.open(arguments.data, arguments)
     train = facts.open(arguments.train, arguments) if arguments.train else None
     refuse_overwriting(arguments.out, [arguments.model, *files.files])
@@ -74,7 +78,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     started = time.perf_counter()
     held_out, learned = _rows(model, files, train, checked, arguments, console)
     console.status("writing the report")
-    page = model.report(held_out, path=arguments.out, rows=learned, title=arguments.title)
+    chosen = _chosen(facts, arguments)
+    page = model.report(held_out, path=arguments.out, rows=learned, title=arguments.title, outputs=chosen)
     size = len(page.html.encode()) / 1e3
     fields = {
         "command": "report",
@@ -91,6 +96,27 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         ]
     )
     console.result(fields, text)
+
+
+def _check_outputs(facts: ModelFacts, arguments: argparse.Namespace) -> None:
+    """Refuse what can be seen from the model file alone."""
+    if facts.outputs > 1 and facts.encoding is None:
+        raise InvalidInputError(
+            f"{arguments.model} has {facts.outputs} outputs without names, which no table can hold; write its report "
+            "in Python: certgp.load(...).report(X, y)"
+        )
+    if arguments.outputs and facts.outputs == 1:
+        raise InvalidInputError(f"--outputs is for models of several targets, and {arguments.model} has one")
+    known = () if facts.encoding is None else facts.encoding.targets
+    for name in _chosen(facts, arguments) or ():
+        if name not in known:
+            raise InvalidInputError(f"--outputs names {name!r}, and the targets of the model are {', '.join(known)}")
+
+
+def _chosen(facts: ModelFacts, arguments: argparse.Namespace) -> tuple[str, ...] | None:
+    """The outputs that were asked for; None where none are named."""
+    known = () if facts.encoding is None else facts.encoding.targets
+    return column_names(arguments.outputs, known) if arguments.outputs else None
 
 
 def _rows(

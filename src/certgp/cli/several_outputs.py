@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from certgp.cli.card import card_fields, card_text, make_card
 from certgp.cli.output import aligned
-from certgp.cli.proof import Proof, prove
+from certgp.cli.proof import Proof, certify_command, prove, report_command
 from certgp.cli.told_columns import columns_fields, columns_text, hold_out_notes
 from certgp.cli.words import in_cli_words
 
@@ -42,39 +42,60 @@ def split_outputs(model: GPRegressor, rows: TrainingRows, seconds: float) -> lis
     ]
 
 
-def tell_fit(
-    outputs: Sequence[FittedOutput], arguments: argparse.Namespace, seconds: float
-) -> tuple[dict[str, object], str]:
-    """The outcome of a fit for machines and for people."""
-    first = outputs[0]
-    encoding = (
-        replace(first.rows.encoding, targets=tuple(each.name for each in outputs)) if first.rows.encoding else None
-    )
-    found = {each.name: _tell(each, arguments.seed) for each in outputs}
+def describe_outputs(
+    model: GPRegressor, rows: TrainingRows, arguments: argparse.Namespace, seconds: float
+) -> tuple[dict[str, object], list[tuple[str, str]]]:
+    """What was fitted, for machines and as names and values for people."""
     fields: dict[str, object] = {
         "command": "fit",
         "model": str(arguments.out),
         "method": arguments.method,
         "seconds": seconds,
-        "n_rows": first.rows.train.n_rows,
-        "columns": list(first.rows.data.inputs),
-        "outputs": {name: own for name, (own, _) in found.items()},
-    } | columns_fields(encoding)
+        "n_iter": int(model.n_iter_),
+        "converged": bool(model.converged_),
+        "stop_reason": in_cli_words(model.stop_reason_),
+        "interrupted": False,
+        "n_rows": rows.train.n_rows,
+        "columns": list(rows.data.inputs),
+    } | columns_fields(rows.encoding)
     facts = [
-        ("model", f"{type(first.model).__name__}, {len(outputs)} outputs: {', '.join(found)}"),
-        ("data", f"{first.rows.train.n_rows:,} rows, {len(first.rows.data.inputs)} input column(s)"),
-        ("time", f"{seconds:.1f} s"),
+        ("model", f"{type(model).__name__}, {len(rows.data.targets)} outputs: {rows.data.target}"),
+        ("data", f"{rows.train.n_rows:,} rows, {len(rows.data.inputs)} input column(s)"),
+        ("stopped", f"after {model.n_iter_} iterations and {seconds:.1f} s: {in_cli_words(model.stop_reason_)}"),
     ]
+    return fields, facts
+
+
+def tell_outputs(
+    outputs: Sequence[FittedOutput],
+    arguments: argparse.Namespace,
+    fields: dict[str, object],
+    facts: list[tuple[str, str]],
+) -> tuple[dict[str, object], str]:
+    """The outcome of a fit for machines and for people, from what ``describe_outputs`` says of it."""
+    first = outputs[0]
+    encoding = (
+        replace(first.rows.encoding, targets=tuple(each.name for each in outputs)) if first.rows.encoding else None
+    )
+    found = {each.name: _tell(each, arguments.seed) for each in outputs}
     parts = [f"{name}\n{'=' * len(name)}\n{text}" for name, (_, text) in found.items()]
-    steps = [("to certify", f"certgp certify {arguments.out}"), ("saved", str(arguments.out))]
-    return fields, "\n\n".join([aligned(facts), *columns_text(encoding), *parts, aligned(steps)])
+    steps = [
+        ("to certify", certify_command(arguments, [each.model for each in outputs])),
+        ("to report", report_command(arguments, has_test=first.rows.test is not None)),
+        ("saved", str(arguments.out)),
+    ]
+    told = fields | {"outputs": {name: own for name, (own, _) in found.items()}}
+    return told, "\n\n".join([aligned(facts), *columns_text(encoding), *parts, aligned(steps)])
 
 
 def _tell(output: FittedOutput, seed: int) -> tuple[dict[str, object], str]:
+    from certgp.estimators.held_out import modelled_target, scatter_words
+
     model, rows, proof = output.model, output.rows, output.proof
     certificate = proof.certificate
     card = None if rows.test is None else make_card(model, rows, seed)
     fields: dict[str, object] = {
+        "learned": modelled_target(model),
         "kernel": model.kernel_.name,
         "noise_variance": float(model.noise_variance_),
         "log_marginal_likelihood": float(model.log_marginal_likelihood_),
@@ -82,7 +103,7 @@ def _tell(output: FittedOutput, seed: int) -> tuple[dict[str, object], str]:
         "not_certifiable": proof.obstacle,
         "proof_put_off": proof.put_off,
     } | card_fields(card)
-    facts = [("model", f"{model.kernel_.name} kernel, noise {model.noise_variance_**0.5:.5g} (standard deviation)")]
+    facts = [("model", f"{model.kernel_.name} kernel, noise {scatter_words(model, 5)} (standard deviation)")]
     if certificate is not None:
         explained = model.explain(certificate, coverage=None if card is None else card.model.coverage(0.95))
         fields["meaning"] = meaning = [in_cli_words(each) for each in explained.meaning]

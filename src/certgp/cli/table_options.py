@@ -87,8 +87,8 @@ def options_of(arguments: argparse.Namespace, files: TableFiles) -> TableOptions
     from certgp.errors import InvalidInputError
     from certgp.tabular.encoding import TableOptions
 
-    categories, keep = (column_names(given, files.names) for given in (arguments.categories, arguments.keep))
-    files.require([*categories, *keep])
+    categories, keep = column_names(arguments.categories, files.names), kept_columns(arguments, files)
+    files.require(categories)
     if arguments.max_levels < 2:
         raise InvalidInputError("--max-levels must be at least 2: a category of one level says nothing")
     return TableOptions(
@@ -101,10 +101,17 @@ def options_of(arguments: argparse.Namespace, files: TableFiles) -> TableOptions
     )
 
 
+def kept_columns(arguments: argparse.Namespace, files: TableFiles) -> tuple[str, ...]:
+    """Columns to use although they look like identifiers."""
+    keep = column_names(arguments.keep, files.names)
+    files.require(keep)
+    return keep
+
+
 def asks_for_encoding(arguments: argparse.Namespace) -> bool:
     """Do the options say that the table is more than numbers?"""
     given = vars(arguments)
-    names = ("log_target", "categories", "keep", "group", "time_split", "sep", "decimal")
+    names = ("log_target", "categories", "group", "time_split", "sep", "decimal")
     return arguments.missing == "impute" or any(given[name] for name in names)
 
 

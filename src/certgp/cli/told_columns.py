@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from certgp.cli.output import table
 
 if TYPE_CHECKING:
     from certgp.cli.training_data import TrainingRows
+    from certgp.tabular.columns import LeftOut
     from certgp.tabular.encoding import Encoding
 
 
-def columns_text(encoding: Encoding | None) -> list[str]:
-    """A table of columns and what was done to each; nothing where all were numbers."""
+def columns_text(encoding: Encoding | None, left_out: Sequence[LeftOut] = ()) -> list[str]:
+    """A table of columns and what was done to each; of a table of numbers those that are not used, where there are
+    any.
+    """
     if encoding is None:
-        return []
+        lines = [[each.name, f"left out: {each.reason} (--keep {shlex.quote(each.name)} uses it)"] for each in left_out]
+        return [table(["column", "what was done"], lines, texts=(0, 1))] if lines else []
     lines = [list(line) for line in encoding.lines()]
     if encoding.log_target:
         targets = ", ".join(encoding.targets)
@@ -22,18 +28,18 @@ def columns_text(encoding: Encoding | None) -> list[str]:
     return [table(["column", "what was done"], lines, texts=(0, 1))]
 
 
-def columns_fields(encoding: Encoding | None) -> dict[str, object]:
+def columns_fields(encoding: Encoding | None, left_out: Sequence[LeftOut] = ()) -> dict[str, object]:
     """The same for machines."""
     if encoding is None:
-        return {"encoded": None}
+        return {"encoded": None, "left_out": {each.name: each.reason for each in left_out}}
     return {
+        "left_out": {each.name: each.reason for each in encoding.left_out},
         "encoded": {
             "columns": {
                 column.name: {"done": column.words(), "numbers": list(column.outputs)} for column in encoding.columns
             },
-            "left_out": {each.name: each.reason for each in encoding.left_out},
             "log_target": encoding.log_target,
-        }
+        },
     }
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from certgp.cli.arguments import column_names
 from certgp.cli.cluster import engine_of, refuse_scheduler
-from certgp.cli.table_options import asks_for_encoding
+from certgp.cli.table_options import asks_for_encoding, given_format, kept_columns
 from certgp.errors import DataFileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from certgp.data import Rows
     from certgp.data.tables import TableFiles
     from certgp.estimators import GPRegressor
+    from certgp.tabular.columns import LeftOut
     from certgp.tabular.encoding import Encoding
+    from certgp.tabular.row_labels import RowLabels
 
     RowNumbers = NDArray[np.int64]
 
@@ -37,6 +40,7 @@ class TrainingRows:
     test_fraction: float
     encoding: Encoding | None = None  # what was done to the columns, where they were not numbers
     notes: tuple[str, ...] = ()  # what a user may want to know of them
+    left_out: tuple[LeftOut, ...] = ()  # columns of a table of numbers that are not used
 
     def fit(self, model: GPRegressor) -> None:
         """Fit and remember the table's layout; names that stand in for missing ones are not remembered as names."""
@@ -48,7 +52,8 @@ class TrainingRows:
         model.target_name_ = data.target
         layout = data.positions()
         given = (data.weights, arguments.group, arguments.time_split)
-        model.table_ = FittedTable(n_rows, self.test_fraction, arguments.seed, *layout, *given)
+        left_out = tuple((each.name, each.reason) for each in self.left_out)
+        model.table_ = FittedTable(n_rows, self.test_fraction, arguments.seed, *layout, *given, left_out)
         model.encoding_ = self.encoding
 
 
@@ -105,12 +110,29 @@ class TrainingData:
     def _read_numbers(self) -> TrainingRows:
         from certgp.data import WeightedRows
 
-        rows = read_rows(self.files, self.inputs, self.target, self.weights, self.arguments)
+        found = self._row_labels()
+        names = {each.name for each in found.identifiers}
+        data = replace(self, inputs=tuple(name for name in self.inputs if name not in names)) if names else self
+        rows = read_rows(self.files, data.inputs, self.target, self.weights, self.arguments)
         share = held_out_share(self.arguments.test_fraction, rows.n_rows)
         train, test = split_rows(rows.n_rows, share, self.arguments.seed)
+        known = TrainingRows(data, rows, None, share, notes=found.notes, left_out=found.identifiers)
         if not len(test):
-            return TrainingRows(self, rows, None, share)
-        return TrainingRows(self, rows.pick(train), WeightedRows(rows.pick(test), None), share)
+            return known
+        return replace(known, train=rows.pick(train), test=WeightedRows(rows.pick(test), None))
+
+    def _row_labels(self) -> RowLabels:
+        """Identifiers and counters among the inputs; arrays without names have none. Whoever reads the rows says what
+        is wrong with them.
+        """
+        from certgp.tabular.row_labels import RowLabels, find_row_labels
+        from certgp.tabular.source import FileTable
+
+        keep = kept_columns(self.arguments, self.files)
+        with suppress(DataFileError):
+            if not self.files.nameless:
+                return find_row_labels(FileTable(self.files, given_format(self.arguments)), self.inputs, keep)
+        return RowLabels()
 
     def positions(self) -> tuple[int | None, tuple[int, ...]]:
         """Width of an array X and where the inputs are in it; nothing where columns have names."""

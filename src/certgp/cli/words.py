@@ -35,6 +35,7 @@ _BOTH = re.compile(r"[\w.]+(?:\([^;:]*?\)|=\S+|)(?: with [\w.=]+)? in Python, (-
 _GIVEN = re.compile(rf"(?<![-\w])({'|'.join(OPTIONS)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.+-]*\w))")
 _FLAG = re.compile(rf"(?<![-\w])({'|'.join(FLAGS)})(?:=True)?(?![\w=(])")
 _NAME = re.compile(rf"(?<![-\w])({'|'.join(set(OPTIONS) - _PLAIN_WORDS)})(?![\w=(])")
+_LEARNED = re.compile(r"fit with learn_frequencies=False to certify \(.*?\)")
 _SAVE = re.compile(r"call save\(path, include_training_data=True\)")
 
 
@@ -42,6 +43,7 @@ def in_cli_words(text: str) -> str:
     """A message with the options of the command line: "raise max_iter" becomes "raise --max-iter", "rank='auto'"
     becomes "--rank auto", and of advice for Python and for the command line only the latter stays.
     """
+    text = _LEARNED.sub("fit with --prefer proof to certify", text)
     text = _SAVE.sub("add --include-training-data", text)
     text = _BOTH.sub(lambda found: found[1], text)
     text = _GIVEN.sub(lambda found: f"{OPTIONS[found[1]]} {found[2] or found[3] or found[4]}", text)

@@ -52,6 +52,7 @@ class FittedTable:
     weights: str | None = None  # the column of weights
     group: str | None = None  # the column whose groups were held out whole
     time: str | None = None  # the column whose latest rows were held out
+    left_out: tuple[tuple[str, str], ...] = ()  # columns of a table of numbers that were not used, and why
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ class Fitting:
         """Train on some rows: at the rank asked for, or at the smallest one whose certificate meets the tolerance."""
         settings = self.settings
         if settings.rank != AUTOMATIC:
-            return self._told(self.trainer.fit(source, settings.rank)), None
+            return self.told(self.trainer.fit(source, settings.rank)), None
         proven: list[tuple[GaussianProcess, Certificate]] = []
 
         def search(trainer: Trainer) -> Fit:
@@ -143,11 +143,11 @@ class Fitting:
             proven.append((process, certificate))
             return replace(fit, process=process)
 
-        fit = self._told(self.trainer.fit_automatically(source, search))
+        fit = self.told(self.trainer.fit_automatically(source, search))
         process, certificate = proven[0]
         return fit, certificate if fit.process is process else None
 
-    def _told(self, fit: Fit) -> Fit:
+    def told(self, fit: Fit) -> Fit:
         """A fit that was put off says why."""
         reason = self.settings.put_off if fit.outcome.stopped else None
         return fit if reason is None else replace(fit, outcome=replace(fit.outcome, reason=reason))

@@ -48,6 +48,14 @@ def modelled_target(model: GPRegressor) -> str:
     return f"log({target})" if models_log(model) else target
 
 
+def scatter_words(model: GPRegressor, digits: int = 3) -> str:
+    """The standard deviation of observations around their predictions, in words where that of log(y) was learned."""
+    noise = float(np.sqrt(model.noise_variance_ * model.noise_scale_))
+    if not models_log(model):
+        return f"{noise:.{digits}g}"
+    return f"{noise:.{digits}g} in {modelled_target(model)}, a factor of {np.exp(noise):.3g} up or down"
+
+
 def distribution_of_target(model: GPRegressor, rows: Rows) -> Any:
     """The predictive distribution of a new y in its own units, also where the model has learned log(y)."""
     found = model.distribution(rows)

@@ -120,7 +120,8 @@ def fit_together(parts: Sequence[GPRegressor], rows: OutputRows) -> list[tuple[F
     found = fittings[0].trainer.fit_outputs(source, [each.settings for each in fittings])
     for fit, fitting in zip(found.fits(), fittings, strict=True):
         fitting.trainer.decide_noise(fit.process, fitting.source, rows.count)
-    return [(fitting.model(fit.process), fit) for fit, fitting in zip(found.fits(), fittings, strict=True)]
+    pairs = zip(found.fits(), fittings, strict=True)
+    return [(fitting.model(fit.process), fitting.told(fit)) for fit, fitting in pairs]
 
 
 def extend_outputs(parts: Sequence[GPRegressor], rows: OutputRows) -> None:

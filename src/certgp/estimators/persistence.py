@@ -164,7 +164,8 @@ def _restore_table(estimator: GPRegressor, values: Values) -> None:
     estimator.target_name_ = values.get("target_name")
     table, encoding = values.get("table"), values.get("encoding")
     if table is not None:
-        estimator.table_ = FittedTable(**table | {"positions": tuple(table["positions"])})
+        left_out = tuple((name, why) for name, why in table.get("left_out", ()))
+        estimator.table_ = FittedTable(**table | {"positions": tuple(table["positions"]), "left_out": left_out})
     if encoding is not None:
         estimator.encoding_ = Encoding.from_description(encoding)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from certgp.estimators.held_out import modelled_target
+from certgp.estimators.held_out import modelled_target, models_log, scatter_words
 from certgp.guarantees import Explanation
 from certgp.report import LEVELS, Advice, Card
 from certgp.report.card import calibration, compare
@@ -39,14 +39,13 @@ def summarise_fit(model: GPRegressor) -> tuple[str, ...]:
         if model.needs_training_data
         else f"{model.rank_} features stand in for the rows, so that its size and speed do not depend on their number"
     )
-    noise = float(np.sqrt(model.noise_variance_ * model.noise_scale_))
     varies = ", more in some places than in others" if model.noise_model_ is not None else ""
     return (
         f"A Gaussian process that learned {target} from {model.n_rows_:,} rows with "
         f"{len(names) or model.n_features_in_} input(s){told}{_as_numbers(model)}. It gives each "
         "prediction with its own uncertainty.",
         f"It expects {shape}: rows with similar inputs have similar {target}. {kept}.",
-        f"Observations scatter around its predictions with a standard deviation of {noise:.3g}{varies}.",
+        f"Observations scatter around its predictions with a standard deviation of {scatter_words(model)}{varies}.",
         *([f"Why this one: {model.choice_}"] if model.choice_ is not None else []),
     )
 
@@ -61,6 +60,7 @@ def settings_of(model: GPRegressor) -> tuple[tuple[str, str], ...]:
     seconds = model.history_[-1].seconds if len(model.history_) else None
     return (
         ("estimator", type(model).__name__ + ("" if model.method_ is None else f" ({model.method_})")),
+        *([("learned", f"{modelled_target(model)}: kernel and noise are in its units")] if models_log(model) else []),
         ("kernel", model.kernel_.name),
         *((key.replace("_", " "), _short(value)) for key, value in values.items()),
         *([] if model.warp_ is None else [("inputs", f"warped by the powers {_short(list(model.warp_))}")]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,11 +18,12 @@ from certgp.data.rows import read_target
 from certgp.errors import ExtrapolationWarning, InvalidInputError, NotCertifiableError
 from certgp.estimators.effects import find_effects
 from certgp.estimators.held_out import find_rank_curve, make_card, modelled_target, yardstick_of
+from certgp.estimators.outputs import name_outputs, split_rows
 from certgp.estimators.report_words import find_advice, settings_of, summarise_fit
 from certgp.estimators.validation import check_row_pair, load_rows
 from certgp.guarantees import Explanation, RankCurve
 from certgp.guarantees.words import tolerance_for
-from certgp.report import Card, Facts, RankChoice, Report, make_report
+from certgp.report import Card, Facts, RankChoice, Report, make_outputs_report, make_report
 from certgp.version import __version__
 
 if TYPE_CHECKING:
@@ -42,26 +44,71 @@ def report(
     path: str | Path | None = None,
     rows: tuple[ArrayLike, ...] | Rows | None = None,
     title: str | None = None,
+    outputs: Sequence[int | str] | None = None,
 ) -> Report:
     """One self-contained page about this model: scores beside simple models, calibration, residuals, inputs, what is
-    proven, and what each rank would give.
+    proven, and what each rank would give. Of several outputs, a part for each.
 
     Parameters
     ----------
-    X, y : rows that the model has not learned from, (n, D) and (n,), or rows that hold both
+    X, y : rows that the model has not learned from, (n, D) and (n,) or (n, q), or rows that hold both
     path : file to write the page to; without it the page is only returned (``Report.html``, ``Report.save``)
     rows : the training rows, as in ``certify``: simple models learn from them, and single predictions are certified
         through them. Those of the fit where the model still has them; without any both are left out
     title : of the page
+    outputs : which of several to report on, by name or by number from 0; without it all
     """
-    held_out = load_rows(self, X, y, reset=False)
-    if held_out.n_rows < 2:
-        raise InvalidInputError(f"X has {held_out.n_rows} row(s); a report needs at least 2 rows with their target")
-    train = self.models[0].rows if rows is None else load_rows(self, *check_row_pair(rows), reset=False)
-    page = make_report(gather_facts(self, held_out, train, title))
+    if self.outputs_ is not None:
+        page = _report_outputs(self, X, y, rows, title, outputs)
+    elif outputs is not None:
+        raise InvalidInputError("outputs is for models of several outputs, and this one has one; leave it out")
+    else:
+        held_out = load_rows(self, X, y, reset=False)
+        _check_enough(held_out, "X")
+        train = self.models[0].rows if rows is None else load_rows(self, *check_row_pair(rows), reset=False)
+        page = make_report(gather_facts(self, held_out, train, title))
     if path is not None:
         page.save(path)
     return page
+
+
+def _report_outputs(
+    model: GPRegressor,
+    X: ArrayLike | Rows,
+    y: ArrayLike | None,
+    rows: tuple[ArrayLike, ...] | Rows | None,
+    title: str | None,
+    outputs: Sequence[int | str] | None,
+) -> Report:
+    assert model.outputs_ is not None
+    names, held_out = name_outputs(model), split_rows(model, X, y)
+    train = (
+        [part.models[0].rows for part in model.outputs_] if rows is None else split_rows(model, *check_row_pair(rows))
+    )
+    chosen = range(len(names)) if outputs is None else [_number_of(each, names) for each in outputs]
+    found = []
+    for j in chosen:
+        own = held_out[j]
+        assert own is not None
+        _check_enough(own, f"output {names[j]} of y")
+        found.append(gather_facts(model.outputs_[j], own, train[j]))
+    if len(found) == 1:
+        return make_report(replace(found[0], title=title or found[0].title))
+    return make_outputs_report(title or f"A model of {', '.join(facts.target for facts in found)}", found)
+
+
+def _number_of(output: int | str, names: Sequence[str]) -> int:
+    """The number of an output, from 0."""
+    if str(output) in names:
+        return names.index(str(output))
+    if isinstance(output, int) and 0 <= output < len(names):
+        return output
+    raise InvalidInputError(f"outputs names {output!r}, and the outputs are {', '.join(names)}; name one of them")
+
+
+def _check_enough(rows: Rows, what: str) -> None:
+    if rows.n_rows < 2:
+        raise InvalidInputError(f"{what} has {rows.n_rows} row(s); a report needs at least 2 rows with their target")
 
 
 def gather_facts(model: GPRegressor, held_out: Rows, train: Rows | None, title: str | None = None) -> Facts:
@@ -78,7 +125,7 @@ def gather_facts(model: GPRegressor, held_out: Rows, train: Rows | None, title: 
         title=title or f"A model of {target}",
         target=target,
         modelled=modelled_target(model),
-        columns=() if model.encoding_ is None else tuple(model.encoding_.lines()),
+        columns=_columns_of(model),
         summary=summarise_fit(model),
         settings=settings_of(model),
         card=card,
@@ -91,6 +138,15 @@ def gather_facts(model: GPRegressor, held_out: Rows, train: Rows | None, title: 
         advice=find_advice(model, card, explained, seen),
         made=f"Made by certgp {__version__} on {datetime.now(UTC):%Y-%m-%d}",
     )
+
+
+def _columns_of(model: GPRegressor) -> tuple[tuple[str, str], ...]:
+    """What was done to each column of the table; nothing where all were used as they are."""
+    if model.encoding_ is not None:
+        return tuple(model.encoding_.lines())
+    left_out = () if model.table_ is None else model.table_.left_out
+    told = tuple((name, f"left out: {why}") for name, why in left_out)
+    return (*told, ("all others", "numbers as they are")) if told else ()
 
 
 def _explain(model: GPRegressor, held_out: Rows, train: Rows | None, card: Card) -> tuple[Explanation | None, str]:

@@ -101,7 +101,7 @@ def _decide(settings: Settings, outputs: Sequence[Rows], warp: Warp, max_seconds
     gain = WarpGain.join(found)
     what = (
         f"a power transform of {int(np.sum(warp.power != 1.0))} of {len(warp.power)} columns gains {gain.gain:.3g} "
-        f"nats per row (standard error {gain.standard_error:.2g}) on {gain.rows:,} training rows held out from a quick "
+        f"in NLPD (standard error {gain.standard_error:.2g}) on {gain.rows:,} training rows held out from a quick "
         "GP"
     )
     return (

@@ -5,7 +5,19 @@ Below the estimators: it is given predictions, certificates and curves, and know
 
 from certgp.report.card import LEVELS, Card
 from certgp.report.facts import Advice, Effect, Facts, RankChoice
+from certgp.report.outputs_page import make_outputs_report
 from certgp.report.page import Report, make_report
 from certgp.report.predicted import Predicted
 
-__all__ = ["LEVELS", "Advice", "Card", "Effect", "Facts", "Predicted", "RankChoice", "Report", "make_report"]
+__all__ = [
+    "LEVELS",
+    "Advice",
+    "Card",
+    "Effect",
+    "Facts",
+    "Predicted",
+    "RankChoice",
+    "Report",
+    "make_outputs_report",
+    "make_report",
+]

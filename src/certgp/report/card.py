@@ -33,6 +33,16 @@ class Card:
         """Number of held-out rows."""
         return len(self.model.y)
 
+    @property
+    def best_baseline(self) -> Predicted | None:
+        """The simple model that predicts best, where there is any."""
+        return min(self.baselines, key=lambda each: each.nlpd, default=None)
+
+    @property
+    def is_useless(self) -> bool:
+        """Does it predict no better than a constant?"""
+        return any(each.name == "constant" and compare(self.model, each) >= 0 for each in self.baselines)
+
     def verdict(self) -> str:
         """Is the model of use, and can its intervals be trusted? Differences within two standard errors are none."""
         parts = [self._accuracy(), self._calibration()]
@@ -57,11 +67,10 @@ class Card:
         }
 
     def _accuracy(self) -> str:
-        if not self.baselines:
+        best = self.best_baseline
+        if best is None:
             return ""
-        best = min(self.baselines, key=lambda each: each.nlpd)
-        constant = next((each for each in self.baselines if each.name == "constant"), None)
-        if constant is not None and compare(self.model, constant) >= 0:
+        if self.is_useless:
             return "Do not use it: it predicts held-out rows no better than a constant."
         verdict, points = compare(self.model, best), compare_points(self.model, best)
         apart = ", although its point predictions are worse" if points > 0 >= verdict else ""

@@ -18,6 +18,11 @@ _GROUPS = 10  # of rows, by their prediction
 _TAIL = 0.002  # of the rows on either side, which would use up the scale of the others
 
 
+def section(id_: str, title: str, *children: str | None) -> Markup:
+    """A part of the page that links can name."""
+    return tag("section", tag("h2", title), *children, id=id_)
+
+
 def figure(title: str, drawing: Markup, reading: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
     """A drawing with its title, a sentence on how to read it, and its numbers folded away."""
     numbers = tag("details", tag("summary", f"Numbers of “{title}”"), table(header, rows))

@@ -64,3 +64,8 @@ class Facts:
     rank_obstacle: str  # why there is no choice of ranks, where there is none
     advice: tuple[Advice, ...]
     made: str  # version and date
+    anchor: str = ""  # with which its ids begin, on a page about several outputs
+
+    def id_of(self, part: str) -> str:
+        """The id of a part of the page."""
+        return f"{self.anchor}{part}"

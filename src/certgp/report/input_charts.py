@@ -15,12 +15,13 @@ _ROW = 26.0  # height of a bar with its name
 _NAME = 140.0  # width of the names
 
 
-def relevance(effects: Sequence[Effect]) -> Markup:
-    """By how much the error grows when an input is shuffled, with two standard errors."""
+def relevance(effects: Sequence[Effect], target: str) -> Markup:
+    """By how much the error of the target grows when an input is shuffled, with two standard errors."""
     shown = effects[:_MOST_BARS]
     top = max(max(each.relevance + 2.0 * each.relevance_error for each in shown), 1e-12)
     height = _ROW * len(shown) + 52.0
-    chart = Chart((0.0, 1.05 * top), (float(len(shown)), 0.0), ("growth of the RMSE", ""), height=height, left=_NAME)
+    axis = shortened(f"growth of the RMSE, in {target}", 2.0 * _NAME)
+    chart = Chart((0.0, 1.05 * top), (float(len(shown)), 0.0), (axis, ""), height=height, left=_NAME)
     for k, each in enumerate(shown):
         low, high = (max(each.relevance + side * 2.0 * each.relevance_error, 0.0) for side in (-1, 1))
         chart.box((0.0, max(each.relevance, 0.0)), (k + 0.22, k + 0.78), "bar")
@@ -32,8 +33,8 @@ def relevance(effects: Sequence[Effect]) -> Markup:
     drawing = chart.draw("Which inputs matter", "Bars of relevance, the most relevant input first", y_ticks=False)
     rows = [[each.name, f"{each.relevance:.3g}", f"{2.0 * each.relevance_error:.2g}"] for each in effects]
     reading = (
-        "How much larger the error of held-out rows becomes when one column is shuffled, with two standard errors. "
-        "Inputs that say the same thing share their relevance."
+        f"How much larger the error of {target} on held-out rows becomes when one column is shuffled, with two "
+        "standard errors. Inputs that say the same thing share their relevance."
     )
     return figure("Which inputs matter", drawing, reading, ["input", "growth of RMSE", "two standard errors"], rows)
 

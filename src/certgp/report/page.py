@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -44,6 +45,13 @@ class Report:
 
 def make_report(facts: Facts) -> Report:
     """The page of these facts."""
+    shown = parts_of(facts)
+    main = [links_to(facts, shown), sections.tiles(facts), *shown.values()]
+    return assemble(facts.title, sections.headline(facts), main, facts.made, has_choosers=bool(facts.ranks))
+
+
+def parts_of(facts: Facts) -> dict[str, Markup]:
+    """The sections of a page that there are, in their order."""
     found = {
         "know": sections.warnings(facts),
         "scores": sections.scores(facts),
@@ -54,17 +62,27 @@ def make_report(facts: Facts) -> Report:
         "proven": sections.certificate(facts),
         "rank": rank_section(facts),
     }
-    shown = {key: section for key, section in found.items() if section is not None}
-    links = [tag("li", tag("a", _PARTS[key], href=f"#{key}")) for key in shown]
-    script = _asset("page.js") if facts.ranks else ""
+    return {key: section for key, section in found.items() if section is not None}
+
+
+def links_to(facts: Facts, shown: Iterable[str]) -> Markup:
+    """Links to some sections."""
+    links = [tag("li", tag("a", _PARTS[key], href=f"#{facts.id_of(key)}")) for key in shown]
+    of = f" of {facts.target}" if facts.anchor else ""
+    return tag("nav", tag("ul", *links), aria_label=f"sections{of}")
+
+
+def assemble(title: str, lead: str, main: Sequence[Markup | None], made: str, *, has_choosers: bool) -> Report:
+    """A whole page."""
+    script = _asset("page.js") if has_choosers else ""
     body = tag(
         "body",
-        tag("header", tag("h1", facts.title), tag("p", sections.headline(facts), class_="lead")),
-        tag("main", tag("nav", tag("ul", *links), aria_label="sections"), sections.tiles(facts), *shown.values()),
-        tag("footer", tag("p", f"{facts.made}. Held-out rows appear as counts and averages only.")),
+        tag("header", tag("h1", title), tag("p", lead, class_="lead")),
+        tag("main", *main),
+        tag("footer", tag("p", f"{made}. Held-out rows appear as counts and averages only.")),
         tag("script", Markup(script)) if script else None,
     )
-    return Report(f"<!doctype html>\n{tag('html', page_head(facts.title, script), body, lang='en')}\n")
+    return Report(f"<!doctype html>\n{tag('html', page_head(title, script), body, lang='en')}\n")
 
 
 def page_head(title: str, script: str, connect: str = "'none'") -> Markup:

@@ -10,7 +10,7 @@ import numpy as np
 from certgp.guarantees.words import percent
 from certgp.markup import Markup, tag
 from certgp.report.axes import ends
-from certgp.report.charts import figure, table
+from certgp.report.charts import figure, section, table
 from certgp.report.facts import Facts, RankChoice
 from certgp.report.svg import Chart
 
@@ -22,8 +22,8 @@ def rank_section(facts: Facts) -> Markup:
     """The section; without ranks to choose from it says why."""
     choices = facts.ranks
     if not choices:
-        return tag("section", tag("h2", "Which rank"), tag("p", facts.rank_obstacle), id="rank")
-    charts = _charts(choices, facts.target)
+        return section(facts.id_of("rank"), "Which rank", tag("p", facts.rank_obstacle))
+    charts = _charts(choices, facts)
     data = json.dumps([_described(choice, charts, facts) for choice in choices], separators=(",", ":"))
     intro = (
         f"The rank is the number of features that stand in for all rows; this model has {choices[-1].rank}. More of "
@@ -35,16 +35,15 @@ def rank_section(facts: Facts) -> Markup:
         figure(title, chart.draw(title, reading), reading, ["rank", title], _column(choices, value, unit))
         for title, (chart, value, reading, unit) in charts.items()
     ]
-    return tag(
-        "section",
-        tag("h2", "Which rank"),
+    return section(
+        facts.id_of("rank"),
+        "Which rank",
         tag("p", intro),
         _chooser(choices, facts),
         tag("div", *drawings, class_="figures"),
         table(["rank", "proven distance", "NLPD", "size", "time"], _overview(choices, facts)),
         tag("p", _NOTE, class_="muted"),
-        tag("script", Markup(data.replace("<", "\\u003c")), type="application/json", id="rank-data"),
-        id="rank",
+        tag("script", Markup(data.replace("<", "\\u003c")), type="application/json", id=facts.id_of("rank-data")),
     )
 
 
@@ -56,7 +55,7 @@ _NOTE = (
 _Charts = dict[str, tuple[Chart, Callable[[RankChoice], "float | None"], str, float]]
 
 
-def _charts(choices: Sequence[RankChoice], target: str) -> _Charts:
+def _charts(choices: Sequence[RankChoice], facts: Facts) -> _Charts:
     found: _Charts = {}
     ranks = (float(choices[0].rank), float(max(choices[-1].rank, choices[0].rank + 1)))
     shifts = [choice.shift for choice in choices if choice.shift is not None]
@@ -71,14 +70,15 @@ def _charts(choices: Sequence[RankChoice], target: str) -> _Charts:
     scores = [choice.nlpd for choice in choices if choice.nlpd is not None]
     if scores:
         chart = Chart(ranks, ends(np.array(scores)), ("rank", "NLPD"), log=(True, False))
-        reading = f"Mean negative log predictive density of {target} on held-out rows: lower is better."
+        reading = f"Mean negative log predictive density of {facts.target} on held-out rows: lower is better."
         found["Held-out score"] = (chart, lambda choice: choice.nlpd, reading, 1.0)
     for key, (chart, value, _, unit) in zip(_KEYS, found.values(), strict=False):
         points = [(float(c.rank), max(unit * v, chart.y.low)) for c in choices if (v := value(c)) is not None]
         chart.line(points, "curve c0")
         at = chart.x(points[-1][0])
-        chart.add(tag("line", x1=at, x2=at, y1=chart.y.start, y2=chart.y.end, class_="cursor", id=f"line-{key}"))
-        chart.dot(*points[-1], "chosen", id=f"dot-{key}")
+        line = facts.id_of(f"line-{key}")
+        chart.add(tag("line", x1=at, x2=at, y1=chart.y.start, y2=chart.y.end, class_="cursor", id=line))
+        chart.dot(*points[-1], "chosen", id=facts.id_of(f"dot-{key}"))
     return found
 
 
@@ -114,8 +114,8 @@ def _bound(choice: RankChoice, facts: Facts) -> str:
 
 
 def _chooser(choices: Sequence[RankChoice], facts: Facts) -> Markup:
-    last = len(choices) - 1
-    slider = tag("input", type="range", id="rank-slider", min="0", max=str(last), value=str(last), step="1")
+    last, name = len(choices) - 1, facts.id_of("rank-slider")
+    slider = tag("input", type="range", id=name, min="0", max=str(last), value=str(last), step="1")
     words = _words(choices[last], facts)
     named = {
         "rank": "rank",
@@ -124,12 +124,14 @@ def _chooser(choices: Sequence[RankChoice], facts: Facts) -> Markup:
         "memory": "size of the model",
         "time": "time to predict 1,000 rows",
     }
-    answers = [tag("div", tag("dt", text), tag("dd", words[key], id=f"rank-{key}")) for key, text in named.items()]
+    answers = [
+        tag("div", tag("dt", text), tag("dd", words[key], id=facts.id_of(f"rank-{key}"))) for key, text in named.items()
+    ]
     control = tag(
         "div",
-        tag("label", "Choose a rank", for_="rank-slider"),
+        tag("label", "Choose a rank", for_=name),
         slider,
-        id="rank-chooser",
+        id=facts.id_of("rank-chooser"),
         class_="chooser",
         hidden=True,
     )

@@ -9,7 +9,6 @@ from certgp.markup import Markup, tag
 from certgp.report import charts, input_charts
 from certgp.report.card import LEVELS
 from certgp.report.facts import Facts
-from certgp.report.predicted import Predicted
 
 _DISTANCE = {
     "exact": "good",
@@ -23,7 +22,7 @@ _DISTANCE = {
 
 def tiles(facts: Facts) -> Markup:
     """The four numbers that a reader in a hurry needs."""
-    model, best = facts.card.model, _best(facts)
+    model, best = facts.card.model, facts.card.best_baseline
     rmse = "error of a typical prediction" if best is None else f"{best.name}: {best.rmse:.3g}"
     nlpd = "lower is better" if best is None else f"{best.name}: {best.nlpd:.3f}; lower is better"
     share = model.coverage(0.95)
@@ -60,16 +59,15 @@ def warnings(facts: Facts) -> Markup | None:
     if not facts.advice:
         return None
     items = [tag("li", tag("strong", each.what), each.remedy) for each in facts.advice]
-    return tag("section", tag("h2", "What to know"), tag("ul", *items, class_="advice"), id="know")
+    return charts.section(facts.id_of("know"), "What to know", tag("ul", *items, class_="advice"))
 
 
 def fitted(facts: Facts) -> Markup:
     """What was fitted, in plain words."""
     rows = [list(pair) for pair in facts.settings]
     details = tag("details", tag("summary", "All settings"), charts.table(["setting", "value"], rows, "words"))
-    return tag(
-        "section", tag("h2", "What was fitted"), *(tag("p", text) for text in facts.summary), details, id="fitted"
-    )
+    words = [tag("p", text) for text in facts.summary]
+    return charts.section(facts.id_of("fitted"), "What was fitted", *words, details)
 
 
 def columns(facts: Facts) -> Markup | None:
@@ -83,12 +81,11 @@ def columns(facts: Facts) -> Markup | None:
             f"The model has learned {facts.modelled}; scores and intervals are in the units of {facts.target}, "
             f"predictions are means of {facts.target}; noise, effects and what is proven are about {facts.modelled}."
         )
-    return tag(
-        "section",
-        tag("h2", "What was done to the columns"),
+    return charts.section(
+        facts.id_of("columns"),
+        "What was done to the columns",
         *(tag("p", text) for text in told),
         charts.table(["column", "what was done"], rows, "words"),
-        id="columns",
     )
 
 
@@ -116,15 +113,15 @@ def scores(facts: Facts) -> Markup:
             "Simple models: the mean; least squares; scikit-learn's HistGradientBoostingRegressor as it comes. Each "
             "has the standard deviation of its errors on a fifth of the training rows that it had not seen."
         )
+    if facts.modelled != facts.target:
+        notes.append(
+            f"All models learn {facts.modelled}. Scores are in the units of {facts.target}: RMSE is that of means, "
+            "NLPD a density."
+        )
     if card.baseline_rows is not None:
         notes.append(f"They learned from {card.baseline_rows:,} of the training rows, drawn at random.")
-    return tag(
-        "section",
-        tag("h2", "How good it is"),
-        whole,
-        *(tag("p", text, class_="muted") for text in notes),
-        id="scores",
-    )
+    muted = [tag("p", text, class_="muted") for text in notes]
+    return charts.section(facts.id_of("scores"), "How good it is", whole, *muted)
 
 
 def predictions(facts: Facts) -> Markup:
@@ -138,9 +135,8 @@ def predictions(facts: Facts) -> Markup:
         charts.residuals_by_prediction(model, facts.target),
         charts.coverage_by_prediction(model, facts.target),
     ]
-    return tag(
-        "section", tag("h2", "Predictions of held-out rows"), tag("div", *drawings, class_="figures"), id="predictions"
-    )
+    shown = tag("div", *drawings, class_="figures")
+    return charts.section(facts.id_of("predictions"), "Predictions of held-out rows", shown)
 
 
 def inputs(facts: Facts) -> Markup | None:
@@ -154,23 +150,22 @@ def inputs(facts: Facts) -> Markup | None:
         "What the model does with its inputs, which need not be what they cause. Effects are averages: where inputs "
         "act together, single rows may go another way."
     )
-    return tag(
-        "section",
-        tag("h2", "What the inputs do"),
+    return charts.section(
+        facts.id_of("inputs"),
+        "What the inputs do",
         tag("p", intro),
-        tag("div", input_charts.relevance(facts.effects), *effects, class_="figures"),
-        id="inputs",
+        tag("div", input_charts.relevance(facts.effects, facts.modelled), *effects, class_="figures"),
     )
 
 
 def certificate(facts: Facts) -> Markup:
     """What is proven, what it does not say, the numbers, the theorems."""
-    head, found = tag("h2", "What is proven"), facts.certificate
+    id_, title, found = facts.id_of("proven"), "What is proven", facts.certificate
     if found is None:
-        return tag("section", head, tag("p", f"Nothing: {facts.obstacle}"), id="proven")
-    return tag(
-        "section",
-        head,
+        return charts.section(id_, title, tag("p", f"Nothing: {facts.obstacle}"))
+    return charts.section(
+        id_,
+        title,
         tag("blockquote", *(tag("p", text) for text in found.meaning)),
         tag("h3", "What it does not say"),
         *(tag("p", text) for text in found.limits),
@@ -184,16 +179,12 @@ def certificate(facts: Facts) -> Markup:
             tag("summary", "Theorems and assumptions"),
             charts.table(["", ""], [list(p) for p in found.basis], "words"),
         ),
-        id="proven",
     )
 
 
 def headline(facts: Facts) -> str:
     """The page in a sentence or two."""
     share = 1.0 - (facts.card.model.rmse / max(float(np.std(facts.card.model.y)), 1e-300)) ** 2
-    explained = f"It explains {percent(max(share, 0.0))} of the variance of {facts.target} on rows it has not seen."
+    amount = percent(share) if share > 0.0 else "none"
+    explained = f"It explains {amount} of the variance of {facts.target} on rows it has not seen."
     return f"{facts.card.verdict()} {explained}"
-
-
-def _best(facts: Facts) -> Predicted | None:
-    return min(facts.card.baselines, key=lambda each: each.nlpd, default=None)

@@ -21,12 +21,15 @@ def landing_page(served: ServedModel, address: str) -> str:
     """A form with the inputs, and what the model is."""
     card = served.card()
     script = files("certgp.serving").joinpath("page.js").read_text(encoding="utf-8")
-    told = served.explained
-    proven = [told] if isinstance(told, str) else [*told.meaning, *told.limits]
     body = [
         tag("section", tag("h2", "Predict"), _form(served, card), id="try"),
         tag("section", tag("h2", "What it is"), *(tag("p", text) for text in card["summary"]), id="fitted"),
-        tag("section", tag("h2", "What is proven"), *(tag("p", text) for text in proven), id="proven"),
+        tag(
+            "section",
+            tag("h2", "What is proven"),
+            *(tag("p", text) for text in served.proven(limits=True)),
+            id="proven",
+        ),
         tag(
             "section",
             tag("h2", "From a program"),

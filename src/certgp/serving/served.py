@@ -19,7 +19,7 @@ from certgp.estimators.held_out import count_outside, distribution_of_target, mo
 from certgp.estimators.outputs import name_outputs
 from certgp.estimators.report_words import settings_of, summarise_fit
 from certgp.estimators.table_gp import TableGP
-from certgp.guarantees import Explanation
+from certgp.guarantees import Certificate, Explanation
 from certgp.json_values import finite
 from certgp.serving.inputs import Asked, Inputs, NumberInputs
 from certgp.serving.refusal import RefusedRequestError
@@ -126,34 +126,58 @@ class ServedModel:
     def _rows(self, X: Array) -> ArrayRows:
         return ArrayRows(X, None, self.model.column_names or None)
 
+    @cached_property
+    def parts(self) -> dict[str, GPRegressor]:
+        """The estimator of each output by its name; that of a single one has none."""
+        if self.model.outputs_ is None:
+            return {"": self.model}
+        return dict(zip(name_outputs(self.model), self.model.outputs_, strict=True))
+
     def card(self) -> dict[str, Any]:
-        """What was fitted."""
-        first = self.model if self.model.outputs_ is None else self.model.outputs_[0]
-        explained = self.explained
-        told = explained if isinstance(explained, str) else " ".join(explained.meaning)
+        """What was fitted; of several outputs each in one paragraph."""
+        summaries = {name: summarise_fit(part) for name, part in self.parts.items()}
+        several = [f"{name}: {' '.join(told)}" for name, told in summaries.items()]
+        settings = {_called(name, key): value for name, part in self.parts.items() for key, value in settings_of(part)}
         return {
             "title": f"A model of {self.target}",
             "target": self.target,
             "outputs": self.n_outputs,
-            "summary": list(summarise_fit(first)),
-            "settings": dict(settings_of(first)),
+            "summary": list(summaries[""]) if "" in summaries else several,
+            "settings": settings,
             "inputs": self.inputs.described(),
             "n_rows": self.model.n_rows_,
-            "certificate": told,
+            "certificate": " ".join(self.proven()),
         }
 
     @cached_property
-    def explained(self) -> Explanation | str:
-        """The certificate of the training rows in words, or why there is none."""
-        if self.model.outputs_ is not None:
-            return f"Each of the {self.n_outputs} outputs has a certificate of its own; ask certgp certify."
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CertgpWarning)  # the words say it
-                self._certificate = self.model.certify()
-            return self.model.explain(self._certificate)
-        except (NotCertifiableError, CertgpError) as error:
-            return str(error)
+    def explained(self) -> dict[str, tuple[Certificate, Explanation] | str]:
+        """The certificate of each output's training rows and its words, or why there is none."""
+        return {name: _explain(part) for name, part in self.parts.items()}
+
+    def proven(self, limits: bool = False) -> list[str]:
+        """What is proven in words, or why nothing is, optionally with what that does not say."""
+        told = []
+        for name, found in self.explained.items():
+            words = [found] if isinstance(found, str) else list(found[1].meaning)
+            told += words if not name else [f"{name}: {' '.join(words)}"]
+        known = [found[1].limits for found in self.explained.values() if not isinstance(found, str)]
+        return [*told, *(dict.fromkeys(text for each in known for text in each) if limits else ())]
+
+    def certificate(self) -> dict[str, Any]:
+        """The certificates as plain values; names of several outputs stand before their numbers."""
+        found = {name: each for name, each in self.explained.items() if not isinstance(each, str)}
+        if not found:
+            raise RefusedRequestError(404, " ".join(self.proven()))
+        plain = {name: finite(certificate.to_dict()) for name, (certificate, _) in found.items()}
+        told = {name: words for name, (_, words) in found.items()}
+        return {
+            "verdict": ", ".join(_called(name, each.verdict) for name, each in told.items()),
+            "meaning": self.proven() if "" not in told else list(told[""].meaning),
+            "limits": list(dict.fromkeys(text for each in told.values() for text in each.limits)),
+            "numbers": {_called(name, key): text for name, each in told.items() for key, text in each.numbers},
+            "basis": [[_called(name, key), text] for name, each in told.items() for key, text in each.basis],
+            "certificate": plain.get("", {"outputs": plain}),
+        }
 
     def example(self, way: str) -> dict[str, Any]:
         """A request with one row: as ``rows`` or ``records`` where the model takes both."""
@@ -162,16 +186,16 @@ class ServedModel:
             return {"records": [dict(zip(self.inputs.names, values, strict=True))]}
         return {"rows": [values]}
 
-    def certificate(self) -> dict[str, Any]:
-        """The certificate as plain values."""
-        told = self.explained
-        if isinstance(told, str):
-            raise RefusedRequestError(404, told)
-        return {
-            "verdict": told.verdict,
-            "meaning": list(told.meaning),
-            "limits": list(told.limits),
-            "numbers": dict(told.numbers),
-            "basis": [list(pair) for pair in told.basis],
-            "certificate": finite(self._certificate.to_dict()),
-        }
+
+def _called(output: str, text: str) -> str:
+    return f"{output}: {text}" if output else text
+
+
+def _explain(part: GPRegressor) -> tuple[Certificate, Explanation] | str:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CertgpWarning)  # the words say it
+            found = part.certify()
+        return found, part.explain(found)
+    except (NotCertifiableError, CertgpError) as error:
+        return str(error)

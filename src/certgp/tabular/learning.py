@@ -112,12 +112,7 @@ def _learner(survey: ColumnSurvey, training: Training, options: TableOptions) ->
     if what == "empty":
         return LeftOut(name, "it is empty")
     if survey.is_identifier and name not in options.keep:
-        if what == "number":
-            return LeftOut(name, f"an identifier: no two of {survey.n:,} rows share a number")
-        most = "more than " if len(survey.levels) > MOST_LEVELS else ""
-        return LeftOut(
-            name, f"identifiers or free text: {most}{len(survey.levels):,} different texts in {survey.present:,} rows"
-        )
+        return LeftOut(name, survey.why_left_out())
     if what == "category":
         if len(survey.levels) > MOST_LEVELS:
             return LeftOut(name, f"it has more than {MOST_LEVELS:,} levels")

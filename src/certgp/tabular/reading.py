@@ -16,11 +16,11 @@ from certgp.tabular.columns import Column, MeanColumn, MomentColumn
 from certgp.tabular.encoding import Encoding, TableOptions
 from certgp.tabular.learning import FOLDS, Learned, Training, learn_encoding
 from certgp.tabular.parsing import gaps_in, levels_of, moments_of, numbers_of
+from certgp.tabular.row_labels import notes_of_counting
 from certgp.tabular.source import FileTable, RawPart, RawTable
 from certgp.tabular.survey import (
     ColumnSurvey,
     called,
-    drop,
     option,
     problem_of_gaps,
     problem_of_input,
@@ -91,11 +91,7 @@ class SurveyedTable:
 
     def notes(self) -> list[str]:
         """What a user may want to know of columns that are used as they are."""
-        counting = [name for name, survey in self.surveys.items() if survey.is_consecutive and not survey.is_identifier]
-        return [
-            f"column {name!r} counts the rows; if it says nothing about them leave it out ({drop(name, self.table)})"
-            for name in counting
-        ]
+        return notes_of_counting(self.surveys.values(), self.table)
 
     def values(self, name: str) -> Array:
         """A target, the weights, groups or times of the rows to use (n,)."""

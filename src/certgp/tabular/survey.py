@@ -190,6 +190,13 @@ class ColumnSurvey:
         named = _ID_NAME.search(self.name) or _ID_CAMEL.search(self.name)
         return named is not None and self.is_row_number
 
+    def why_left_out(self) -> str:
+        """Why an identifier is not used."""
+        if self.what == "number":
+            return f"an identifier: no two of {self.n:,} rows share a number"
+        most = "more than " if len(self.levels) > MOST_LEVELS else ""
+        return f"identifiers or free text: {most}{len(self.levels):,} different texts in {self.present:,} rows"
+
 
 # -------------------- what is wrong
 

@@ -30,7 +30,7 @@ def outcome_of(progress: Progress, max_iter: int) -> OptimisationResult:
     value = history[-1].value if len(history) else float("nan")
     used_up = len(history) >= max_iter and progress.gain > GAIN
     converged = not (used_up or progress.stopped)
-    reason = f"all rounds are done; the last improved its fresh rows by {max(progress.gain, 0.0):.2g} nats per row"
+    reason = f"all rounds are done; the last improved the NLPD of its fresh rows by {max(progress.gain, 0.0):.2g}"
     if progress.stopped:
         reason = STOPPED
     elif used_up:

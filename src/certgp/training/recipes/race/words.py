@@ -33,7 +33,7 @@ def explain(contest: Contest, rivals: Sequence[Standing], winner: Standing, term
 
 def explain_stack(found: Stack, winner: Standing, reason: str) -> str:
     """What a mixture gains over the winner alone, before the reason why that one won."""
-    gained = f"{found.gain:.3g} nats per held-out row (standard error {found.standard_error:.2g})"
+    gained = f"{found.gain:.3g} in NLPD on held-out rows (standard error {found.standard_error:.2g})"
     if not found.pays:
         return f"{reason} A mixture of the finalists was left out: it gains {gained}."
     parts = ", ".join(f"{w:.2f} {each.name}" for w, each in zip(found.weights, found.standings, strict=True))
@@ -64,10 +64,8 @@ def _proof(contest: Contest, winner: Standing, terms: Terms) -> str:
             price = max(0.0, min(provable) - min(others))
             where = f"by {_rows_of(group)} rows"
             if terms.needs_proof:
-                return f"{can}; the price of proof is {price:.3g} nats per row, {where}."
+                return f"{can}; the price of proof is {price:.3g} in NLPD, {where}."
             return f"{can}" + (
-                "."
-                if winner.entry.can_be_certified
-                else f"; prefer='proof' would cost {price:.3g} nats per row, {where}."
+                "." if winner.entry.can_be_certified else f"; prefer='proof' would cost {price:.3g} in NLPD, {where}."
             )
     return f"{can}."
