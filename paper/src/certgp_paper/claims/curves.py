@@ -105,7 +105,7 @@ def _fourier_is_lower(metric: str, count: str, word: str) -> Callable[[Results, 
         if own:
             pair = f"{number(own[0], metric):.3f} against {number(own[0], exact):.3f}"
             text += f", on the figure's points in {own[0][count]} of {own[0]['draws']} ({pair})"
-        brief = f"{word} {sample_mean(sample).text()}, {len(rows)} point sets; lower in {wins} of {draws} fits"
+        brief = f"{word} {sample_mean(sample).text()}, {len(rows)} point sets"
         return all_negative([sample]), text, brief
 
     return judge

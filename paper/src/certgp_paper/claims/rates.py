@@ -55,9 +55,15 @@ def _lower_rank(first: tuple[str, str], second: tuple[str, str]) -> Callable[[Re
             return Finding(UNDECIDED, f"fewer than {FEWEST} point sets; {'; '.join(texts)}")
         ratios = _log_ratios(deciding[judged])
         lower = _lower_dimensions(ratios)
-        readings = [lower, _each_dimension(ratios), _together(ratios), _strictly(known[judged])]
+        runs = _counts(deciding[judged], len(deciding[judged]))
+        readings = [
+            f"{lower}; {runs}, {sets[judged]} point sets",
+            _each_dimension(ratios),
+            _together(ratios),
+            _strictly(known[judged]),
+        ]
         readings += _first_sets(known[judged], deciding[judged])
-        brief = f"{lower}, {sets[judged]} point sets; {_counts(deciding[judged], len(deciding[judged]))}"
+        brief = f"{lower}, {sets[judged]} point sets"
         return Finding(all_negative(list(ratios.values())), "; ".join([*readings, *texts]), brief)
 
     return judge
