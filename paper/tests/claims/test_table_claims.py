@@ -144,6 +144,7 @@ def test_data_sets_with_few_splits_are_shown_and_not_judged():
     slow = judged("Large d and r severely", sensitivity=few)
     assert slow.verdict == UNDECIDED
     assert "10 CPU seconds at d = 1, rank 16, 30 at d = 2, rank 64 (3 splits)" in slow.evidence
+    assert slow.brief.startswith("sarcos: 10 CPU seconds at d = 1, rank 16, 30 at d = 2, rank 64 (3 splits); 0 of 1")
 
 
 def test_one_split_decides_nothing():
