@@ -8,6 +8,7 @@ import made_up_rows as made_up
 from certgp_paper.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED
 from certgp_paper.claims.curves import CLAIMS
 from certgp_paper.claims.sample_means import all_negative
+from certgp_paper.experiments.fresh_sets import FRESH_SETS
 from certgp_paper.experiments.sample_means import sample_mean
 from made_up_rows import results
 
@@ -68,6 +69,15 @@ def test_point_sets_that_disagree_and_few_point_sets_decide_nothing():
     assert judge("The mean of FGP", curves=few).verdict == UNDECIDED
     assert judge("The mean of FGP", curves=[]).verdict == NOT_RUN
     assert judge(f"{BAND} (DTC", ranks=[row for row in made_up.ranks() if row["rank"] == 4]).verdict == NOT_RUN
+
+
+def test_fresh_point_sets_decide_alone_whether_fgp_is_accurate():
+    (model,) = [row for row in made_up.ranks(error=0.4) if row["features"] == "Fourier" and row["rank"] == 24][:1]
+    fresh = [model | {"seed": seed, "rmse_inputs": 0.1 + 1e-3 * (seed % 2)} for seed in FRESH_SETS]
+    assert judge("FGP learns", ranks=made_up.ranks(error=0.4) + fresh[:-1]).verdict == FAILS
+    found = judge("FGP learns", ranks=made_up.ranks(error=0.4) + fresh)
+    assert found.verdict == HOLDS
+    assert found.brief.endswith("above the limit, 20 point sets")
 
 
 def test_r_may_also_be_read_as_frequencies():

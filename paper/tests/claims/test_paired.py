@@ -58,7 +58,7 @@ def test_a_claim_of_many_comparisons_needs_clearer_ones():
     mixed = [Difference(-0.2, 0.01, 5), Difference(0.2, 0.01, 5), Difference(-0.2, 0.01, 2), Difference(0.0, 0.01, 5)]
     finding = judge_all_lower(mixed, "numbers")
     assert finding.verdict == FAILS
-    counts = "1 of 4 clearly lower, 2 on average, 1 clearly higher, 1 with few runs"
+    counts = "1 of 4 clear, 1 more lean so, 1 clearly not, 1 with too few runs"
     assert finding.evidence == f"numbers; {counts}"
 
 

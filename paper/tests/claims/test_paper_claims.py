@@ -75,10 +75,10 @@ def test_figure_1_is_judged_at_the_largest_n_and_the_others_are_named():
     finding = verdicts(results(figure1=lost + made_up.figure1()))[the("Mercer approximations need")]
     assert finding.verdict == HOLDS
     assert finding.evidence == (
-        "lower in 1 of 1 dimensions, ratio of ranks 0.33 to 0.33; ratio of ranks in each dimension, with intervals "
-        "that hold together: D = 1: 0.33 (0.33 to 0.33); over all dimensions together 0.33 (0.33 to 0.33); read "
-        "strictly, as lower in every single run, it holds; N = 500: lower in 5 of 5 runs (D = 1: 2 against 6); N = "
-        "100: lower in 0 of 5 runs"
+        "lower in 1 of 1 dimensions, ratio of ranks 0.33 to 0.33; lower in 5 of 5 runs, 5 point sets; ratio of ranks "
+        "in each dimension, with intervals that hold together: D = 1: 0.33 (0.33 to 0.33); over all dimensions "
+        "together 0.33 (0.33 to 0.33); read strictly, as lower in every single run, it holds; N = 500: lower in 5 of "
+        "5 runs (D = 1: 2 against 6); N = 100: lower in 0 of 5 runs"
     )
     lower = verdicts(results(figure1=[row | {"N": 900} for row in lost] + made_up.figure1()))
     assert lower[the("Mercer approximations need")].verdict == FAILS

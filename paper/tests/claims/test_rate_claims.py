@@ -7,6 +7,7 @@ import pytest
 import made_up_rows as made_up
 from certgp_paper.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED
 from certgp_paper.claims.rates import CLAIMS
+from certgp_paper.experiments.fresh_sets import FRESH_SETS
 from made_up_rows import results
 
 
@@ -48,13 +49,12 @@ def test_the_strict_reading_stands_beside_the_verdict():
     assert "read strictly, as lower in every single run, it holds" in judge("Mercer approx", figure1=rows).evidence
     ranks = {"mercer": (2,) * 5, "fourier": (8, 8, 6, 6, 2)}
     tied = [row | {"rank": ranks[row["method"]][row["seed"]]} for row in rows]
-    many = [row | {"seed": row["seed"] + 5 * k} for row in tied for k in range(3)]
+    many = [row | {"seed": row["seed"] + 5 * k} for row in tied for k in range(2)]
     found = judge("Mercer approximations need", figure1=many)
     assert found.verdict == HOLDS
     assert "it does not hold" in found.evidence
-    assert found.brief == (
-        "lower in 1 of 1 dimensions, ratio of ranks 0.37 to 0.37, 15 point sets; lower in 12 of 15 runs, equal in 3"
-    )
+    assert found.brief == "lower in 1 of 1 dimensions, ratio of ranks 0.37 to 0.37, 10 point sets"
+    assert "lower in 8 of 10 runs, equal in 2, 10 point sets" in found.evidence
 
 
 def test_the_n_with_the_most_point_sets_is_judged():
@@ -62,6 +62,19 @@ def test_the_n_with_the_most_point_sets_is_judged():
     more = [row | {"seed": row["seed"] + 5} for row in made_up.figure1() if "seed" in row]
     assert judge("Mercer approximations need", figure1=larger + made_up.figure1()).verdict == UNDECIDED
     assert judge("Mercer approximations need", figure1=larger + made_up.figure1() + more).verdict == HOLDS
+
+
+def test_fresh_point_sets_decide_alone_once_all_are_there():
+    first = [row for row in made_up.figure1(fourier=2) if row["kernel"] == "gaussian" and "seed" in row]
+    lower = [row for row in made_up.figure1() if row["kernel"] == "gaussian" and row.get("seed") == 0]
+    fresh = [row | {"seed": seed} for row in lower for seed in FRESH_SETS]
+    assert judge("Mercer approximations need", figure1=first + fresh[:-1]).verdict == UNDECIDED
+    found = judge("Mercer approximations need", figure1=first + fresh)
+    assert found.verdict == HOLDS
+    assert found.brief.endswith("20 point sets")
+    assert "the first 5 point sets, which these 20 fresh ones repeat: lower in 0 of 1 dimensions" in found.evidence
+    other = [row | {"D": 2} for row in first]
+    assert judge("Mercer approximations need", figure1=first + fresh + other).verdict == UNDECIDED
 
 
 def test_one_rank_that_is_worse_fails_on_any_number_of_point_sets():

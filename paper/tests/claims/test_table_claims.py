@@ -52,7 +52,7 @@ def test_methods_are_compared_on_the_splits_they_share():
     beaten = judged(f"{ALL_BASELINES} in NLPD", table_deep=rows)
     assert beaten.verdict == UNDECIDED
     assert "elevators: DMGP 0.430, SGPR+ 0.420, difference +0.010 ± 0.000 (2 splits)" in beaten.evidence
-    assert "0 of 14 clearly lower, 13 on average, 14 with few runs" in beaten.evidence
+    assert "0 of 14 clear, 13 more lean so, 14 with too few runs" in beaten.evidence
     nothing_shared = [row | (missing if row["method"] == "DMGP" else dict.fromkeys(hard)) for row in made_up.deep()]
     only_fourier = judged("Joint training", table_deep=nothing_shared)
     assert "DMGP" not in only_fourier.evidence
@@ -101,7 +101,7 @@ def test_joint_training_is_undecided_where_splits_disagree():
     finding = judged("Joint training", table_deep=rows)
     assert finding.verdict == UNDECIDED
     assert "DMGP 0.390, DNN+M 0.400, difference -0.010 ± 0.015 (5 splits)" in finding.evidence
-    assert finding.brief == "certgp 1 of 2 clearly lower, 2 on average"
+    assert finding.brief == "certgp 1 of 2 clear, 1 more lean so"
 
 
 def test_speed_is_judged_by_cpu_seconds():
@@ -144,6 +144,7 @@ def test_data_sets_with_few_splits_are_shown_and_not_judged():
     slow = judged("Large d and r severely", sensitivity=few)
     assert slow.verdict == UNDECIDED
     assert "10 CPU seconds at d = 1, rank 16, 30 at d = 2, rank 64 (3 splits)" in slow.evidence
+    assert slow.brief.startswith("sarcos: 10 CPU seconds at d = 1, rank 16, 30 at d = 2, rank 64 (3 splits); 0 of 1")
 
 
 def test_one_split_decides_nothing():

@@ -10,6 +10,7 @@ import pytest
 from certgp_paper.experiments.cells import Finished
 from certgp_paper.experiments.curve_problem import true_curve
 from certgp_paper.experiments.curves import CURVES
+from certgp_paper.experiments.fresh_sets import FRESH_SETS
 from certgp_paper.experiments.ranks import RANKS
 
 MODELS = [
@@ -81,6 +82,9 @@ def test_the_full_protocol_has_ten_point_sets_and_twenty_draws():
     assert {cell.settings["seed"] for cell in cells} == set(range(10))
     assert {cell.settings.get("draws", 20) for cell in cells} == {20}
     assert len({cell.key for cell in cells}) == len(cells) == 50
-    assert Counter(cell.settings["features"] for cell in RANKS.cells(False)) == {"Mercer": 100, "Fourier": 140}
+    assert Counter(cell.settings["features"] for cell in RANKS.cells(False)) == {"Mercer": 100, "Fourier": 200}
+    fresh = [cell.settings for cell in RANKS.cells(False) if cell.settings["seed"] in FRESH_SETS]
+    assert len(fresh) == 60
+    assert {(cell["variant"], cell["features"]) for cell in fresh} == {("paper", "Fourier")}
     fourier = {cell.settings["rank"] for cell in RANKS.cells(False) if cell.settings["features"] == "Fourier"}
     assert fourier - {4, 10, 16, 24, 34} == {8, 48}  # 4 and 24 frequencies

@@ -39,8 +39,11 @@ def _cells(results: Results, variant: str) -> tuple[dict[tuple[str, int], Cell],
     return full, len(begun) - len(full)
 
 
-def _judge(results: Results, variant: str, gaps: Gaps, said: Said, what: str) -> Finding:
-    """Is the first of two figures, averaged over cells, lower than the second, split by split?"""
+def _judge(results: Results, variant: str, gaps: Gaps, said: Said, words: tuple[str, str]) -> Finding:
+    """Is the first of two figures, averaged over cells, lower than the second, split by split?
+
+    ``words`` says in one word what it is then, and what otherwise.
+    """
     cells, few = _cells(results, variant)
     if not cells:
         return not_run(_TABLE)
@@ -56,8 +59,7 @@ def _judge(results: Results, variant: str, gaps: Gaps, said: Said, what: str) ->
     text = f"{averages}; lower in {wins} of {len(cells)} cells"
     paper = _in_paper(chosen_rows(rows_of(results, _TABLE), variant=variant), list(cells), gaps, said)
     found = judge_all_lower([difference], f"{text}{left_out}{paper}", LEVEL / len(_JUDGED))
-    lower = "lower" if difference.mean < 0 else "higher"
-    return Finding(found.verdict, found.evidence, f"{what} {lower} than FGP's by {_size(difference)}")
+    return Finding(found.verdict, found.evidence, f"{words[difference.mean >= 0]} by {_size(difference)}")
 
 
 def _size(difference: Difference) -> str:
@@ -90,9 +92,9 @@ def _mercer_and_fourier(cell: Cell, split: int) -> tuple[float, float]:
     return cell["MGP"][split], cell["FGP"][split]
 
 
-def _in_every_variant(gaps: Gaps, said: Said, what: str) -> Callable[[Results], Finding]:
+def _in_every_variant(gaps: Gaps, said: Said, words: tuple[str, str]) -> Callable[[Results], Finding]:
     def judge(results: Results) -> Finding:
-        found = {variant: _judge(results, variant, gaps, said, what) for variant in _JUDGED}
+        found = {variant: _judge(results, variant, gaps, said, words) for variant in _JUDGED}
         return combine(found, _TABLE)
 
     return judge
@@ -108,7 +110,7 @@ CLAIMS = (
         _in_every_variant(
             _distances_to_sgpr,
             lambda first, second: f"mean distance to SGPR: MGP {first:.3f}, FGP {second:.3f}",
-            "distance to SGPR",
+            ("nearer", "farther"),
         ),
     ),
     Claim(
@@ -117,7 +119,9 @@ CLAIMS = (
         _TABLE,
         f"MGP has the lower NLPD, {_AVERAGED}, {RULE}; in each variant",
         _in_every_variant(
-            _mercer_and_fourier, lambda first, second: f"mean NLPD: MGP {first:.3f}, FGP {second:.3f}", "NLPD"
+            _mercer_and_fourier,
+            lambda first, second: f"mean NLPD: MGP {first:.3f}, FGP {second:.3f}",
+            ("lower", "higher"),
         ),
     ),
 )

@@ -99,9 +99,9 @@ def judge_all_lower(differences: Sequence[Difference], evidence: str, level: flo
     higher = sum(known and d.mean > 0 for known, d in zip(clear, differences, strict=True))
     few = sum(difference.count < FEWEST for difference in differences)
     leaning = sum(difference.mean < 0 for difference in differences)
-    counts = [f"{lower} of {len(differences)} clearly lower"]
-    counts += [f"{leaning} on average"] if leaning > lower else []
-    counts += [f"{higher} clearly higher"] if higher else []
-    counts += [f"{few} with few runs"] if few else []
+    counts = [f"{lower} of {len(differences)} clear"]
+    counts += [f"{leaning - lower} more lean so"] if leaning > lower else []
+    counts += [f"{higher} clearly not"] if higher else []
+    counts += [f"{few} with too few runs"] if few else []
     text = ", ".join(counts)
     return Finding(all_lower(differences, level), f"{evidence}; {text}", text)

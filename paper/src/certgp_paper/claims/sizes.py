@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from statistics import mean
 
@@ -98,6 +99,10 @@ def _marginal_gains(results: Results) -> Finding:
     return judge_all_lower(differences, "; ".join(texts)) if differences else not_run("sensitivity")
 
 
+def _splits(count: int) -> str:
+    return f"{count} split{'s' if count > 1 else ''}"
+
+
 def _costly_ranks(results: Results) -> Finding:
     """The largest rank against twice the CPU seconds of the paper's choice."""
     groups = {key: sizes for key, sizes in _by_size(results, "cpu_seconds").items() if key[1] == "DMGP"}
@@ -114,9 +119,13 @@ def _costly_ranks(results: Results) -> Finding:
                 differences.append(paired_difference(twice, slow, SPLIT_OVERLAP))
             texts.append(
                 f"{data}: {mean(twice) / _MANY_TIMES:.0f} CPU seconds at {_shown(method, used)}, {mean(slow):.0f} at "
-                f"{_shown(method, largest)} ({len(shared)} splits{'' if data in judged else ', not judged'})"
+                f"{_shown(method, largest)} ({_splits(len(shared))}{'' if data in judged else ', not judged'})"
             )
-    return judge_all_lower(differences, "; ".join(texts)) if differences else not_run("sensitivity")
+    if not differences:
+        return not_run("sensitivity")
+    shown = next(text for text in texts if not text.endswith("not judged)"))
+    found = judge_all_lower(differences, "; ".join(texts))
+    return replace(found, short=f"{shown}; {found.short}")
 
 
 def _fewer_points_suffice(results: Results) -> Finding:

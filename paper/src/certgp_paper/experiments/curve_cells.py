@@ -30,6 +30,7 @@ from certgp_paper.experiments.curve_problem import (
     true_curve,
 )
 from certgp_paper.experiments.experiment import Row
+from certgp_paper.experiments.fresh_sets import FRESH_SETS
 
 POINT_SETS, QUICK_POINT_SETS = 10, 2
 DRAWS, QUICK_DRAWS = 20, 3
@@ -91,14 +92,16 @@ def curve_rows(finished: Sequence[Finished]) -> list[Row]:
     """First each model's scores over all point sets, then those of each point set, then points and answers of the
     figure's.
 
-    Kinds: "scores" means over point sets, and over draws inside each; "set" one point set; "point"; "curve".
+    Kinds: "scores" means over point sets, and over draws inside each; "set" one point set; "point"; "curve". Means are
+    over the first point sets, which all models share.
     """
     sets = [row for cell in finished for row in _set_rows(cell)]
     shown = [cell for cell in finished if "grid" in cell.result]
     points = [
         {"kind": "point", "x": x, "truth": y} for cell in shown[:1] for x, y in zip(cell["x"], cell["y"], strict=True)
     ]
-    return [*_mean_rows(sets), *sets, *points, *(row for cell in shown for row in _grid_rows(cell))]
+    shared = [row for row in sets if row["seed"] not in FRESH_SETS]
+    return [*_mean_rows(shared), *sets, *points, *(row for cell in shown for row in _grid_rows(cell))]
 
 
 def _set_rows(cell: Finished) -> list[Row]:

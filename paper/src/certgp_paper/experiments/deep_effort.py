@@ -14,7 +14,7 @@ from certgp.training.recipes.deep_member import pretraining_epochs
 
 _FEWEST_BATCHES, _SMALLEST_BATCH = 10, 32
 _FEWEST_ITERATIONS, _FEWEST_JOINT_STEPS = 60, 20
-# Of Adam on the network, which the paper does not print: by held-out training rows of split 0 (docs/decisions/0027); a
+# Of Adam on the network, which the paper does not print: by held-out training rows of split 0 (docs/decisions/0033); a
 # rate between them on sets where that was not tried
 _RECIPE_RATES = {"elevators": 3e-4, "protein": 1e-3}
 _RECIPE_RATE = 5e-4

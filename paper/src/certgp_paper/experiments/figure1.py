@@ -31,6 +31,7 @@ from certgp_paper.experiments import burt_rates
 from certgp_paper.experiments import rates_setting as setting
 from certgp_paper.experiments.cells import Cell, Finished, Settings, Values, whole_number
 from certgp_paper.experiments.experiment import Experiment, Row
+from certgp_paper.experiments.fresh_sets import FRESH_SETS
 from certgp_paper.experiments.low_rank_kl import (
     ExactLaw,
     FourierKL,
@@ -56,7 +57,8 @@ def _cells(quick: bool) -> list[Cell]:
     curves = [(n, seed, *curve) for n, seed in runs for curve in setting.CURVES]
     if not quick:
         gaussian = [curve for curve in setting.CURVES if curve[0] == GAUSSIAN]
-        curves += [(_MORE_AT, seed, *curve) for seed in _MORE_SEEDS for curve in gaussian]
+        more = (*_MORE_SEEDS, *FRESH_SETS)
+        curves += [(_MORE_AT, seed, *curve) for seed in more for curve in gaussian]
     ranks = [
         Cell("figure1", {"kernel": name, "method": method, "D": D, "N": n, "seed": seed})
         for n, seed, name, method in curves

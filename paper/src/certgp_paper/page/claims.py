@@ -27,12 +27,16 @@ def claims_table(results: Results) -> str:
     }
     told = ", ".join(f"{counts[mark]} {text}" for mark, text in words.items() if counts[mark])
     head = (
-        f"Of {len(judged)} claims of the paper's text: {told}. What rests on random splits or draws is judged at the "
-        "5 % level over all comparisons of a claim, and on five of them at least; what is not clear either way is "
-        "undecided. `certgp` and `paper` are our training and the paper's. A link leads to numbers and rule."
+        f"Of {len(judged)} claims of the paper's text: {told}. A verdict on random splits or draws is wrong with a "
+        "chance of 5 % at most, over all comparisons of the claim; what is not clear on five of them at least is "
+        "undecided. `certgp` and `paper` are our training and the paper's. Links lead to numbers and rules."
     )
     rows = [
-        (_verdict(found), f"[{claim.statement}](reproduction/claims.md#{slug(claim.statement)})", _how_sure(found))
+        (
+            _short_verdict(found),
+            f"[{claim.statement}](reproduction/claims.md#{slug(claim.statement)})",
+            _how_sure(found),
+        )
         for claim, found in judged
     ]
     return f"{head}\n\n{markdown_table(('here', 'claim', 'how sure'), rows)}"
@@ -68,6 +72,13 @@ def _verdict(found: Finding) -> str:
     if found.verdict != MIXED:
         return _MARKS[found.verdict]
     return "± " + ", ".join(f"{name} {_MARKS[verdict]}" for name, verdict in found.variants)
+
+
+def _short_verdict(found: Finding) -> str:
+    """The same in a narrow column: ± certgp ✓, paper ?."""
+    if found.verdict != MIXED:
+        return _MARKS[found.verdict]
+    return "± " + ", ".join(f"{name} {_MARKS[verdict].split()[0]}" for name, verdict in found.variants)
 
 
 def _how_sure(found: Finding) -> str:

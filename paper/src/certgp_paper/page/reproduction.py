@@ -27,10 +27,11 @@ from certgp_paper.page.sections import SECTIONS, Section
 FRONT = "reproduction.md"
 _HEAD = """# Reproduction of the paper
 
-Every table, figure and claim of the paper beside what this library computes. "Paper" is what the paper prints, "ours"
-what was computed here: means and, in parentheses, standard deviations over splits; lower is better. **Bold ✓** is equal
-to the paper's figure at the precision of its print, or better; bold alone the same on data that differ from the
-paper's, or may. The page is generated (`make reproduction`) from `paper/results`; no figure in it is typed by hand."""
+Every table, figure and claim of the paper beside what this library computes."""
+_LEGEND = """**The tables below.** "Paper" is what the paper prints, "ours" what was computed here: means and, in
+parentheses, standard deviations over splits; lower is better. **Bold ✓** is equal to the paper's figure at the
+precision of its print, or better; bold alone the same on data that differ from the paper's, or may. The page is
+generated (`make reproduction`) from `paper/results`; no figure in it is typed by hand."""
 
 
 def pages(results: Results, pictures: Mapping[str, str]) -> dict[str, str]:
@@ -63,7 +64,7 @@ def _front(results: Results, pictures: Mapping[str, str]) -> str:
     links = [f"[{section.heading}]({section.anchor})" for section in SECTIONS]
     links.append("[data sets, and what is left out](reproduction/data-sets.md)")
     contents = "**Contents:** [claims](#does-it-hold) with [numbers and rules](reproduction/claims.md) · "
-    parts = [_HEAD, contents + " · ".join(links), "## Does it hold?", claims_table(results)]
+    parts = [_HEAD, "## Does it hold?", claims_table(results), contents + " · ".join(links), _LEGEND]
     parts += [_summary(section, results, pictures) for section in SECTIONS]
     behind = ["claims", *(section.name for section in SECTIONS), "data-sets"]
     parts.append("\n".join(["```{toctree}", ":hidden:", "", *(f"reproduction/{name}" for name in behind), "```"]))
