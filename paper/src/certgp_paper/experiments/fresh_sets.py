@@ -1,7 +1,7 @@
 """Point sets that decide alone what the first ones left open.
 
 Raising the number of point sets until a verdict comes is no test. Where the first ten leave a claim open, twenty more
-are drawn, a number fixed before the first of them was computed, and these alone are judged; see docs/decisions/0053.
+are drawn, a number fixed before the first of them was computed, and these alone are judged; see docs/decisions/0055.
 """
 
 from __future__ import annotations
