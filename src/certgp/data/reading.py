@@ -371,7 +371,7 @@ def _numeric_column(column: pa.Array, name: str, path: Path, start: int) -> NDAr
     if not any(check(kind) for check in numeric):
         texts = ["" if value is None else str(value) for value in column.to_pylist()]
         at = next((i for i, text in enumerate(texts) if text and not is_number(text)), 0)
-        raise not_numeric(path, name, start + at + 1, texts[at])
+        raise not_numeric(path, name, f"row {start + at + 1}{place_of(path, start + at)}", texts[at])
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
