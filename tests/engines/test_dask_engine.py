@@ -185,6 +185,9 @@ def bad_files_are_named(engine, folder):
     pa_parquet.write_table(pa.table({"a": [1.0, None], "b": [1.0, 2.0], "y": [1.0, 2.0]}), bad)
     with pytest.raises(DataFileError, match=r"column 'a' of .*bad\.parquet .* row 2 \(row group 0"):
         engine.read(bad, target="y")
+    pa_parquet.write_table(pa_parquet.read_table(bad).slice(0, 0), folder / "empty.parquet")
+    with pytest.raises(DataFileError, match=r"empty\.parquet has no rows"):
+        engine.read([folder / "0.parquet", folder / "empty.parquet"], target="y", inputs=["a", "b"])
     where = ["--scheduler", engine._cluster.client.scheduler.address]
     assert main(["predict", str(folder / "y.model"), str(bad), "--out", str(out), *where]) == 2
     assert not out.exists()

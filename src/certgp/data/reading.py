@@ -132,7 +132,10 @@ def count_rows(path: Path, names: Sequence[str], skipped: Skipped | None = None)
     """Rows of a file, or of those that can be used; read through where nothing but reading tells."""
     if skipped is None and ending(path) == ".parquet":
         with _damage_reported(path):
-            return int(pa_parquet.read_metadata(path).num_rows)
+            found = int(pa_parquet.read_metadata(path).num_rows)
+        if found == 0:
+            refuse_empty(path, None)
+        return found
     return sum(len(part.rows) for part in read_parts(path, names, skipped))
 
 
