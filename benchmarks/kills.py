@@ -4,8 +4,9 @@
 
 Runs ``certgp fit`` and ``certgp predict`` with ``--scheduler`` on a cluster of two worker processes: once undisturbed,
 then ``--kills`` times each with a SIGKILL of a random worker at a random moment of the undisturbed run's time (the
-cluster starts another in its place). Results must be the same, bit by bit. At last the scheduler itself is killed
-in the middle of a fit with a checkpoint, which must end with one clear error, and be carried on by another cluster.
+cluster starts another in its place). Results must be the same, bit by bit. Then the scheduler itself is killed, as
+often and at random moments too, in fits with a checkpoint: each must end with one clear error and no model, and be
+carried on by another cluster.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pa_parquet
@@ -105,10 +107,35 @@ def measure(what: str, command: list[str], out: Path, kills: int, seed: int) -> 
     return {"what": what, "seconds": seconds, "kills": rounds, "same": same, "runs": runs}
 
 
-def lose_scheduler(folder: Path, command: list[str]) -> dict[str, object]:
-    """SIGKILL of the scheduler in the middle of a fit with a checkpoint; then the same command on another cluster."""
-    port, checkpoint, out = "18786", folder / "fit.checkpoint", folder / "lost.model"
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", port, "--no-dashboard"]
+def measure_schedulers(folder: Path, command: list[str], kills: int, seed: int) -> dict[str, object]:
+    """Fits that lost their scheduler, each at a random moment, and how they ended."""
+    rng, found, runs = random.Random(seed), [], 0
+    while len(found) < kills:
+        runs += 1
+        lost = lose_scheduler(folder, command, port=18786 + runs, after=rng.uniform(0.0, 2.0))
+        if lost["exit_code"] != 0:  # else the fit was quicker
+            found.append(lost)
+            print(f"scheduler: kill {len(found)} of {kills}: {lost}", file=sys.stderr, flush=True)
+    return {
+        "what": "scheduler",
+        "kills": kills,
+        "runs": runs,
+        "exit_codes": sorted({each["exit_code"] for each in found}),
+        "errors": sorted({each["error"] for each in found}),
+        "checkpoints_kept": sum(each["checkpoint_kept"] for each in found),
+        "models_written": sum(each["model_written"] for each in found),
+        "carried_on": sum(each["carried_on"] for each in found),
+    }
+
+
+def lose_scheduler(folder: Path, command: list[str], port: int, after: float) -> dict[str, Any]:
+    """SIGKILL of the scheduler some seconds after a fit wrote its first checkpoint; then the same command on another
+    cluster.
+    """
+    checkpoint, out = folder / "fit.checkpoint", folder / "lost.model"
+    checkpoint.unlink(missing_ok=True)
+    out.unlink(missing_ok=True)
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", str(port), "--no-dashboard"]
     worker = [sys.executable, "-m", "distributed.cli.dask_worker", f"tcp://127.0.0.1:{port}", "--nthreads", "1"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     scheduler = subprocess.Popen([*dask, "--host", "127.0.0.1"], **quiet)
@@ -118,20 +145,20 @@ def lose_scheduler(folder: Path, command: list[str]) -> dict[str, object]:
         [*CERTGP, *options, "--scheduler", f"tcp://127.0.0.1:{port}"], stderr=subprocess.PIPE, text=True
     )
     while not checkpoint.exists() and fit.poll() is None:
-        time.sleep(0.2)
-    time.sleep(1.0)
+        time.sleep(0.1)
+    time.sleep(after)
     scheduler.kill()
     said = fit.communicate()[1]
     for process in workers:
         process.kill()
-    kept = checkpoint.exists()
+    kept, written = checkpoint.exists(), out.exists()
     with cluster_of(2) as client:
         again, _, _ = run([*options, "--scheduler", client.scheduler.address])
     return {
-        "what": "scheduler",
         "exit_code": fit.returncode,
         "error": said.strip().splitlines()[-1] if said.strip() else "",
         "checkpoint_kept": kept,
+        "model_written": written,
         "carried_on": again == 0 and out.exists(),
     }
 
@@ -160,7 +187,7 @@ def main() -> None:
             predict, out = ["predict", str(model), *files], folder / "out.parquet"
             show(measure("predict", predict, out, options.kills, options.seed + 1), options.json)
         if "scheduler" in parts:
-            show(lose_scheduler(folder, fit), options.json)
+            show(measure_schedulers(folder, fit, options.kills, options.seed + 2), options.json)
     finally:
         shutil.rmtree(folder)
 

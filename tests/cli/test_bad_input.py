@@ -87,7 +87,7 @@ def test_bad_commands(certgp, train, tmp_path, arguments, message):
             "a,b,price\n1,,3\n4,5,6\n",
             "column 'b' of bad.csv has 1 missing or infinite value(s), first in row 1 (line 2); fill",
         ),
-        ("a,b,price\n1,red,3\n4,5,6\n", "column 'b' of bad.csv is not numeric (row 1 holds 'red'); encode"),
+        ("a,b,price\n1,red,3\n4,5,6\n", "column 'b' of bad.csv is not numeric: row 1 (line 2) holds 'red'; encode"),
         ("a,a,price\n1,2,3\n4,5,6\n", "bad.csv has more than one column named 'a'; rename them"),
         ("a,b,price\n", "bad.csv has no rows"),
         ("a,b,price\n1,2,3\n", "1 row(s)"),

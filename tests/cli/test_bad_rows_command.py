@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 
 import numpy as np
@@ -34,12 +35,16 @@ def test_bad_rows_are_refused_and_nothing_is_left(certgp, parts):
     assert sorted(path.name for path in parts.iterdir()) == before
 
 
-def test_words_where_other_files_have_numbers_and_files_without_rows_are_refused(certgp, parts):
+def test_other_types_than_in_other_files_and_files_without_rows_are_refused(certgp, parts):
     whole = pa_parquet.read_table(parts / "part0.parquet")
     for bad, message in (
         (
             whole.set_column(1, "b", pa.array(["w"] * 40)),
-            "column 'b' of 3 files is not numeric (row 1 of part1.parquet",
+            "column 'b' of 3 files is not numeric: row 1 of part1.parquet (row group 0, counted from 0) holds 'w'",
+        ),
+        (
+            whole.set_column(1, "b", pa.array([datetime.datetime(2024, 1, 31)] * 40)),
+            "column 'b' of 3 files holds double at first and timestamp[us] from row 1 of part1.parquet (row group 0",
         ),
         (whole.slice(0, 0), "part1.parquet has no rows; leave it out, or skip it"),
     ):

@@ -187,11 +187,15 @@ def damaged(folder: Path, kind: str) -> None:
 BAD = {  # what is said, rows that are left of a thousand, rows that are counted
     "NaN": (r"column 'b' of .*p6\.parquet has 1 missing .* first in row 43 \(row group 2, counted from 0\)", 999, 1),
     "missing column": (r"p6\.parquet has other columns", 900, 0),
-    "other type": (r"column 'b' of .*p6\.parquet is not numeric \(row 1 holds 'w0'\)", 900, 100),
+    "other type": (
+        r"column 'b' of .*p6\.parquet is not numeric: row 1 \(row group 0, counted from 0\) holds 'w0'",
+        900,
+        100,
+    ),
     "empty": (r"p6\.parquet has no rows", 900, 0),
     "truncated": (r"p6\.parquet cannot be read as parquet", 900, 0),
     "short line": (r"line 9 of .*p6\.csv has 2 field\(s\) where the header has 4", 999, 1),
-    "word": (r"column 'b' of .*p6\.csv is not numeric \(row 8 holds 'nothing'\)", 999, 1),
+    "word": (r"column 'b' of .*p6\.csv is not numeric: row 8 \(line 9\) holds 'nothing'", 999, 1),
 }
 
 

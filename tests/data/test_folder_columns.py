@@ -68,7 +68,7 @@ def test_numbers_are_stored_short_where_that_loses_nothing(tmp_path):
 
 def test_words_gaps_and_missing_folders_are_named(folder, tmp_path):
     for name, message in (
-        ("place=New York", r"'place' .*not numeric \(row 1 holds 'New York'\)"),
+        ("place=New York", r"'place' .*not numeric: row 1 .*holds 'New York'"),
         ("place=__HIVE_DEFAULT_PARTITION__", r"'place' .*missing"),
         ("place=a=b", None),  # no such folder: two signs
     ):

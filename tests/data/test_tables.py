@@ -160,9 +160,9 @@ BAD_TEXT = {
     "infinite": ("u,v\n1,inf\n", r"column 'v' of .* has 1 missing or infinite"),
     "text": (
         "u,v\n1,2\n3,red\n",
-        r"column 'v' of .*a\.csv is not numeric \(row 2 holds 'red'\); encode it as numbers, .*--drop v\)",
+        r"column 'v' of .*a\.csv is not numeric: row 2 \(line 3\) holds 'red'; encode it as numbers, .*--drop v\)",
     ),
-    "date": ("u,v\n1,2024-01-31\n", r"column 'v' of .* is not numeric \(row 1 holds '2024-01-31"),
+    "date": ("u,v\n1,2024-01-31\n", r"column 'v' of .* is not numeric: row 1 \(line 2\) holds '2024-01-31"),
     "twice": ("u,v,u\n1,2,3\n", r"more than one column named 'u'; rename"),
 }
 
@@ -355,7 +355,9 @@ def test_types_may_change_further_down(tmp_path):
 def test_a_word_further_down_is_named(tmp_path):
     lines = [*(f"{i},{i}" for i in range(60)), "1,red", "3,blue"]
     path = write_lines(tmp_path / "a.csv", "u,v", lines)
-    with pytest.raises(DataFileError, match=r"column 'v' of .*a\.csv is not numeric \(row 61 holds 'red'\); encode"):
+    with pytest.raises(
+        DataFileError, match=r"column 'v' of .*a\.csv is not numeric: row 61 \(line 62\) holds 'red'; encode"
+    ):
         read_table([path])
 
 

@@ -51,7 +51,7 @@ def same(a, b) -> bool:
 
 # one test, because a cluster takes seconds to start and each worker of pytest would start its own
 @pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
-def test_on_real_workers(source, tmp_path):
+def test_on_real_workers(source, tmp_path, monkeypatch):
     from certgp.engines.dask import DaskEngine
 
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
@@ -67,6 +67,7 @@ def test_on_real_workers(source, tmp_path):
         assert same(evaluate(source, DaskEngine(client, partitions=5)), found)  # bit by bit
         fits_and_proofs_are_the_same(engine)
         workers_read_files(engine, source, found, tmp_path)
+        files_are_found_from_any_folder(engine, tmp_path, monkeypatch)
         workers_hold_dask_partitions(client, engine)
     with pytest.raises(ClusterError, match="start the cluster again"):
         evaluate(source, engine)
@@ -184,6 +185,9 @@ def bad_files_are_named(engine, folder):
     pa_parquet.write_table(pa.table({"a": [1.0, None], "b": [1.0, 2.0], "y": [1.0, 2.0]}), bad)
     with pytest.raises(DataFileError, match=r"column 'a' of .*bad\.parquet .* row 2 \(row group 0"):
         engine.read(bad, target="y")
+    pa_parquet.write_table(pa_parquet.read_table(bad).slice(0, 0), folder / "empty.parquet")
+    with pytest.raises(DataFileError, match=r"empty\.parquet has no rows"):
+        engine.read([folder / "0.parquet", folder / "empty.parquet"], target="y", inputs=["a", "b"])
     where = ["--scheduler", engine._cluster.client.scheduler.address]
     assert main(["predict", str(folder / "y.model"), str(bad), "--out", str(out), *where]) == 2
     assert not out.exists()
@@ -196,6 +200,15 @@ def columns_of_folders_are_read(engine, table, folder):
     rows = engine.read(folder, target="year", inputs=["a"])
     assert isinstance(rows, RemoteRows)
     np.testing.assert_array_equal(rows.take(np.array([19_999, 20_000]))[1], [2001, 2002])
+
+
+def files_are_found_from_any_folder(engine, folder, monkeypatch):
+    monkeypatch.chdir(folder)  # the workers stay where they are
+    rows = engine.read("[0-2].parquet", target="y", drop="w")
+    assert (rows.n_rows, rows.names) == (ROWS, ("a", "b"))
+    out = ["--out", "again.parquet", "--scheduler", engine._cluster.client.scheduler.address]
+    assert main(["predict", "y.model", "0.parquet", *out]) == 0
+    assert pa_parquet.read_metadata("again.parquet").num_rows == 15_000
 
 
 def workers_hold_dask_partitions(client, engine):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -88,6 +90,19 @@ def test_rows_with_a_target_of_their_own():
     assert "hold no target y" in error_of(lambda: model.fit(ArrayRows(X)), InvalidInputError)
     assert "expecting 2 features" in error_of(lambda: model.predict(ArrayRows(X[:, :1])))
     assert "minimum of 2 is required" in error_of(lambda: model.fit(ArrayRows(X[:1], y[:1])))
+
+
+def test_names_of_files_and_lazy_frames_are_for_read():
+    X, y = problem()
+    lazy = pl.DataFrame(X).lazy()
+    for source, found in (
+        ("rows*.parquet", "'rows*.parquet'"),
+        (Path("a.csv"), "'a.csv'"),
+        (lazy, "a lazy polars frame"),
+    ):
+        text = error_of(lambda each=source: small(ALL[0]).fit(each, y), InvalidInputError)
+        assert f"X must hold numbers, found {found}; read it first" in text
+    assert "certgp.read" in error_of(lambda: pinned(ALL[0]).fit(X, y).predict(lazy), InvalidInputError)
 
 
 @every_frame

@@ -197,9 +197,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     )
     set_options(model, arguments, **_race_options(arguments))
     engine = engine_of(arguments)
-    if engine is None:
-        _announce(model, rows, console)
-    else:
+    _announce(model, rows, arguments, console)
+    if engine is not None:
         model.set_params(engine=engine)
     if arguments.max_seconds is not None:
         console.expect(arguments.max_seconds)
@@ -254,13 +253,16 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _announce(model: GPRegressor, rows: TrainingRows, console: Console) -> None:
-    """Before a long fit: what it will cost, from a measurement on the first rows."""
+def _announce(model: GPRegressor, rows: TrainingRows, arguments: argparse.Namespace, console: Console) -> None:
+    """Before a long fit: what it will cost, from a measurement on the first rows, in this process."""
     from certgp.estimators import FourierGP, MercerGP, SparseGP, estimate_fit
 
     fixed_rank = model.get_params(deep=False).get("rank") != "auto"
     if isinstance(model, MercerGP | FourierGP | SparseGP) and fixed_rank and rows.train.n_rows >= _ANNOUNCED_ROWS:
-        estimate = estimate_fit(model, rows.train)
+        estimate = estimate_fit(model, rows.train, arguments.max_seconds)
+        if arguments.scheduler is not None:
+            console.notice(f"note: {estimate}, in one process; workers share the passes over all rows")
+            return
         console.notice(f"note: {estimate}")
         console.expect(estimate.seconds)
 

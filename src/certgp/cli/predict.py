@@ -185,7 +185,7 @@ def _predict_there(
     """On the workers of a cluster, piece by piece, in the order of the rows."""
     from certgp.cli.predicting import PredictPiece, pieces_of
 
-    pieces, before = pieces_of(files), 0
+    pieces, before = pieces_of(files.absolute()), 0  # workers run in folders of their own
     task = PredictPiece(model, columns, coverage, files.skipped is not None)
     for part in engine.map(task, pieces):
         if files.skipped is not None and part.skipped is not None:

@@ -154,8 +154,8 @@ def pieces_of(files: TableFiles) -> list[Piece]:
     for file in files.files:
         if ending(file) == ".parquet" and files.skipped is None:
             n_rows = count_rows(file, ())
-            starts = range(0, max(n_rows, 1), _PIECE_ROWS)  # a file without rows is refused by whoever reads it
-            found += [Piece(file, start, min(start + _PIECE_ROWS, max(n_rows, 1))) for start in starts]
+            starts = range(0, n_rows, _PIECE_ROWS)
+            found += [Piece(file, start, min(start + _PIECE_ROWS, n_rows)) for start in starts]
         else:
             found.append(Piece(Path(file), 0, 2**62))
     return found

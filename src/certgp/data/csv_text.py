@@ -72,11 +72,11 @@ def lenient_batches(path: Path, delimiter: str, names: Sequence[str], lines: lis
         yield from reader
 
 
-def not_numeric(path: Path, name: str, row: int, text: str) -> DataFileError:
-    """What to say of a column that holds something else than numbers; rows are counted from 1."""
+def not_numeric(path: Path, name: str, place: str, text: str) -> DataFileError:
+    """What to say of a column that holds something else than numbers in some place."""
     return DataFileError(
-        f"column {name!r} of {path} is not numeric (row {row} holds {text[:40]!r}); encode it as numbers, or leave it "
-        f"out of the fit (--drop {shlex.quote(name)})"
+        f"column {name!r} of {path} is not numeric: {place} holds {text[:40]!r}; encode it as numbers, or leave it out "
+        f"of the fit (--drop {shlex.quote(name)})"
     )
 
 
@@ -97,7 +97,7 @@ def _refuse_words(path: Path, delimiter: str, names: Sequence[str]) -> None:
             for name, column in zip(names, batch.columns, strict=True):
                 for i, text in enumerate(column.to_pylist()):
                     if text is not None and not is_number(text):
-                        raise not_numeric(path, name, start + i, text)
+                        raise not_numeric(path, name, f"row {start + i} (line {start + i + 1})", text)
             start += batch.num_rows
 
 

@@ -132,7 +132,10 @@ def count_rows(path: Path, names: Sequence[str], skipped: Skipped | None = None)
     """Rows of a file, or of those that can be used; read through where nothing but reading tells."""
     if skipped is None and ending(path) == ".parquet":
         with _damage_reported(path):
-            return int(pa_parquet.read_metadata(path).num_rows)
+            found = int(pa_parquet.read_metadata(path).num_rows)
+        if found == 0:
+            refuse_empty(path, None)
+        return found
     return sum(len(part.rows) for part in read_parts(path, names, skipped))
 
 
@@ -371,7 +374,7 @@ def _numeric_column(column: pa.Array, name: str, path: Path, start: int) -> NDAr
     if not any(check(kind) for check in numeric):
         texts = ["" if value is None else str(value) for value in column.to_pylist()]
         at = next((i for i, text in enumerate(texts) if text and not is_number(text)), 0)
-        raise not_numeric(path, name, start + at + 1, texts[at])
+        raise not_numeric(path, name, f"row {start + at + 1}{place_of(path, start + at)}", texts[at])
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 

@@ -12,7 +12,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +22,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 from numpy.typing import NDArray
 
+from certgp.data.folders import folder_columns
 from certgp.data.reading import NAMELESS, READABLE, Array, Part, ending, listed, read_header, read_parts
 from certgp.data.skipped import Skipped
 from certgp.data.store import RowStore
@@ -114,6 +115,13 @@ class TableFiles:
             before = behind
         if not found:
             raise DataFileError(f"{self.files[0]} has no rows that can be used; at least one is needed")
+
+    def absolute(self) -> TableFiles:
+        """The same files by names that hold in any working directory. A folder above that would bring a column along
+        (year=2001) stays out.
+        """
+        pairs = [(file, file.absolute()) for file in self.files]
+        return replace(self, files=tuple(b if folder_columns(a) == folder_columns(b) else a for a, b in pairs))
 
     def require(self, columns: Sequence[str]) -> None:
         """Refuse column names that one of the files does not have, and say which file that is."""

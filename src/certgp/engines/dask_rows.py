@@ -125,6 +125,7 @@ def read_files(
 ) -> Rows:
     """The rows of files, which the workers read."""
     files.require(layout.columns)
+    files = files.absolute()  # workers run in folders of their own
     reading = Reading.of(files, layout, dtype)
     submit = partial(cluster.submit, reading.count, retries=_READ_RETRIES)
     counted = list(cluster.in_order([partial(submit, file) for file in files.files]))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from certgp.data import Rows, Summary, as_rows, summarise
 from certgp.data.columns import Numbers
 from certgp.data.copies import without_copies
 from certgp.data.rows import Weights, is_frame, weigh_rows
+from certgp.data.streams import as_stream
 from certgp.data.summary import BLOCK_ROWS, Shape, check_block
 from certgp.engines import Engine, LocalEngine
 from certgp.errors import (
@@ -126,6 +128,7 @@ def load_inputs(
 
 def _check_structure(estimator: BaseEstimator, X: Any, reset: bool, least_rows: int, **required: None) -> Any:
     """X after scikit-learn's checks: as it was where a few rows show its structure, else the array they made of it."""
+    _refuse_sources(X)
     options = {"dtype": _FLOATS, "ensure_all_finite": False, "reset": reset, "ensure_min_samples": least_rows}
     if isinstance(X, (list, tuple)):
         with suppress(ValueError):  # ragged ones are for scikit-learn to refuse
@@ -140,6 +143,17 @@ def _check_structure(estimator: BaseEstimator, X: Any, reset: bool, least_rows: 
         return validate_data(estimator, X, **options, **required)
     validate_data(estimator, header, **options, **required)
     return X
+
+
+def _refuse_sources(X: Any) -> None:
+    """Names of files, and what can only be read batch by batch, are for ``certgp.read``."""
+    stream = as_stream(X)
+    if isinstance(X, (str, Path)) or (stream is not None and stream.delayed is None):
+        found = repr(str(X)) if stream is None else stream.what
+        raise InvalidInputError(
+            f"X must hold numbers, found {found}; read it first and give the rows: certgp.read(..., target=...), "
+            "without a target where there is none to learn from"
+        )
 
 
 _MARGIN = 0.1  # of the range of a column, on either side
@@ -293,6 +307,7 @@ def check_row_pair(rows: object) -> tuple[Any, Any, Any]:
         shape = getattr(rows, "shape", None)
         found = type(rows).__name__ + ("" if shape is None else f" of shape {tuple(shape)}")
         raise InvalidInputError(
-            f"rows must be the pair (X, y) of the training rows, or (X, y, sample_weight), found {found}"
+            f"rows must be the pair (X, y) of the training rows, (X, y, sample_weight), or rows of certgp.read, found "
+            f"{found}"
         )
     return rows[0], rows[1], rows[2] if len(rows) == 3 else None

@@ -196,9 +196,8 @@ def _usable_rows(
         for name in roles.targets:
             usable &= others[name] > 0.0
     for survey in surveys:
-        if survey.what == "mixed":
-            for rows in survey.word_rows:
-                usable[rows] = False
+        for rows in survey.other_rows + (survey.word_rows if survey.what == "mixed" else []):
+            usable[rows] = False
         if not options.imputes and survey.what != "empty":
             for rows in survey.gap_rows:
                 usable[rows] = False

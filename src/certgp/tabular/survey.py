@@ -56,6 +56,8 @@ class ColumnSurvey:
     comma_numbers: int = 0
     word_rows: list[Rows] = field(default_factory=list)  # while there may be numbers too
     first_word: tuple[int, str] | None = None
+    first_other: tuple[int, pa.DataType] | None = None  # where a file has values of another kind than those before
+    other_rows: list[Rows] = field(default_factory=list)
     forms: tuple[str, ...] = DATE_FORMATS  # of dates, which all texts so far fit
     clocks: int = 0
     levels: set[str] = field(default_factory=set)
@@ -74,6 +76,10 @@ class ColumnSurvey:
             self.gaps += int(missing.sum())
             self.gap_rows.append(part.start + np.flatnonzero(missing))
             self.first_gap = int(rows[missing.argmax()]) if self.first_gap is None else self.first_gap
+        if self._is_other(values.type) and not missing.all():
+            self.first_other = self.first_other or (int(rows[(~missing).argmax()]), values.type)
+            self.other_rows.append(part.start + np.flatnonzero(~missing))
+            return
         if self.type is None or pa.types.is_null(self.type) or (is_text(values.type) and not missing.all()):
             self.type = values.type  # one file may hold texts where others hold numbers
         if is_numeric(values.type) and not missing.all():
@@ -86,6 +92,10 @@ class ColumnSurvey:
             self._add_numbers(numbers_of(values, self.decimal))
         elif not self.is_category and is_moment(values.type):
             self._add_range(moments_of(values, None))
+
+    def _is_other(self, kind: pa.DataType) -> bool:
+        """Dates in one file where others hold numbers or texts, or the reverse; texts may be numbers."""
+        return self.type is not None and not pa.types.is_null(self.type) and _is_plain(self.type) != _is_plain(kind)
 
     def _add_texts(self, texts: pa.Array, missing: NDArray[np.bool_], part: RawPart) -> None:
         good = looks_like_numbers(texts, self.decimal)
@@ -219,6 +229,8 @@ def drop(name: str, table: RawTable) -> str:
 def problem_of_input(found: ColumnSurvey, table: RawTable, refuses_gaps: bool, skips: bool) -> str | None:
     """What is wrong with an input column, and what to do; None where nothing is."""
     start, what = called(found.name, table), found.what
+    if found.first_other is not None and not skips:
+        return problem_of_types(found, table)
     if what == "unreadable":
         remedy = drop(found.name, table)
         return f"{start} holds {found.type}, which is neither number, text nor date; leave it out ({remedy})"
@@ -241,16 +253,25 @@ def problem_of_words(found: ColumnSurvey, table: RawTable) -> str:
     """Numbers with words among them."""
     assert found.first_word is not None
     row, word = found.first_word
-    place = table.place(row).partition(" (")[0]
-    begin = f"{called(found.name, table)} is not numeric ({place} holds {word[:40]!r})"
+    begin = f"{called(found.name, table)} is not numeric: {table.place(row)} holds {word[:40]!r}"
     if found.comma_numbers == found.words:
         remedy = "need --decimal ," if table.of_files else "are texts here; read the table with decimal=','"
-        return f"{begin}: numbers with decimal commas {remedy}"
+        return f"{begin}; numbers with decimal commas {remedy}"
     rest = "" if found.words == 1 else f", and {found.words - 1:,} more"
     category = option(table, "categories", found.name) if table.of_files else f"categories=[{found.name!r}]"
     return (
         f"{begin}{rest}; encode it as numbers with empty cells for gaps, take it as a category ({category}), or leave "
         f"it out of the fit ({drop(found.name, table)})"
+    )
+
+
+def problem_of_types(found: ColumnSurvey, table: RawTable) -> str:
+    """Files of one table that hold values of different kinds."""
+    assert found.first_other is not None
+    row, kind = found.first_other
+    return (
+        f"{called(found.name, table)} holds {found.type} at first and {kind} from {table.place(row)} on; write it with "
+        f"one type, or leave it out ({drop(found.name, table)})"
     )
 
 
@@ -267,6 +288,8 @@ def problem_of_gaps(found: ColumnSurvey, table: RawTable, remedy: str) -> str:
 def problem_of_target(found: ColumnSurvey, table: RawTable, skips: bool, log: bool) -> str | None:
     """What is wrong with a column that must hold numbers."""
     what, start = found.what, called(found.name, table)
+    if found.first_other is not None and not skips:
+        return problem_of_types(found, table)
     if what == "empty":
         return f"{start} is empty; name another column"
     if what == "mixed" and not skips:
@@ -295,6 +318,11 @@ def survey_columns(
         for survey in found.values():
             survey.add(part)
     return found, n
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Numbers, truth values and texts, which may be numbers; not dates, durations and the like."""
+    return is_text(kind) or is_numeric(kind) or pa.types.is_boolean(kind)
 
 
 def _order(form: str) -> str:
