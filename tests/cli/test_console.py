@@ -104,7 +104,7 @@ def test_interrupt(certgp, train, monkeypatch):
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fit, "check_model_options", interrupted)
+    monkeypatch.setattr(fit, "check_options", interrupted)
     outcome = certgp("fit", train, "--target", "price", "--out", "m")
     assert (outcome.code, outcome.out, outcome.err) == (130, "", "interrupted\n")
 
@@ -118,7 +118,7 @@ def test_too_little_memory_and_full_disks_are_one_line(certgp, train, monkeypatc
         def fail(*_: object, error: Exception = error) -> None:
             raise error
 
-        monkeypatch.setattr(fit, "check_model_options", fail)
+        monkeypatch.setattr(fit, "check_options", fail)
         assert message in certgp("fit", train, "--target", "price", "--out", "m").error()
 
 
@@ -126,7 +126,7 @@ def test_errors_of_the_program_keep_their_traceback(certgp, train, monkeypatch):
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(fit, "check_model_options", broken)
+    monkeypatch.setattr(fit, "check_options", broken)
     with pytest.raises(ZeroDivisionError, match="a bug"):
         certgp("fit", train, "--target", "price", "--out", "m")
 
@@ -135,7 +135,7 @@ def test_a_traceback_does_not_share_its_line(train, monkeypatch):
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(fit, "_check_model_path", broken)
+    monkeypatch.setattr(fit, "check_model_path", broken)
     terminal = Terminal()
     with redirect_stderr(terminal), pytest.raises(ZeroDivisionError):
         main(["fit", str(train), "--target", "price", "--out", str(train.parent / "m")])

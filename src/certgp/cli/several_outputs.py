@@ -10,6 +10,7 @@ from certgp.cli.card import card_fields, card_text, make_card
 from certgp.cli.output import aligned
 from certgp.cli.proof import Proof, certify_command, prove, report_command
 from certgp.cli.told_columns import columns_fields, columns_text, hold_out_notes
+from certgp.cli.told_fit import explained_proof
 from certgp.cli.words import in_cli_words
 
 if TYPE_CHECKING:
@@ -91,25 +92,18 @@ def tell_outputs(
 def _tell(output: FittedOutput, seed: int) -> tuple[dict[str, object], str]:
     from certgp.estimators.held_out import modelled_target, scatter_words
 
-    model, rows, proof = output.model, output.rows, output.proof
-    certificate = proof.certificate
+    model, rows = output.model, output.rows
     card = None if rows.test is None else make_card(model, rows, seed)
+    proven, told = explained_proof(model, output.proof, card)
     fields: dict[str, object] = {
         "learned": modelled_target(model),
         "kernel": model.kernel_.name,
         "noise_variance": float(model.noise_variance_),
         "log_marginal_likelihood": float(model.log_marginal_likelihood_),
-        "certificate": None if certificate is None else certificate.to_dict(),
-        "not_certifiable": proof.obstacle,
-        "proof_put_off": proof.put_off,
-    } | card_fields(card)
+    }
+    fields |= proven | card_fields(card)
     facts = [("model", f"{model.kernel_.name} kernel, noise {scatter_words(model, 5)} (standard deviation)")]
-    if certificate is not None:
-        explained = model.explain(certificate, coverage=None if card is None else card.model.coverage(0.95))
-        fields["meaning"] = meaning = [in_cli_words(each) for each in explained.meaning]
-        facts.append(("certified", " ".join(meaning)))
-    else:
-        facts.append(("certified", f"no: {proof.obstacle}" if proof.obstacle else f"not yet: {proof.put_off}"))
+    facts += told if output.proof.obstacle is None else [("certified", f"no: {output.proof.obstacle}")]
     return fields, "\n\n".join([aligned(facts), card_text(card, hold_out_notes(rows))])
 
 
