@@ -32,6 +32,14 @@ def test_every_format(certgp, tmp_path, ending, target):
     assert json.loads(predicted.out)["scores"]["rmse"] < 0.35
 
 
+def test_what_a_long_fit_will_cost_is_said_before(certgp, train, monkeypatch):
+    monkeypatch.setattr("certgp.cli.fit._ANNOUNCED_ROWS", 50)
+    fit = ("fit", train, "--target", "price", "--method", "sparse", "--rank", 8, "--max-iter", 1, "--test-fraction", 0)
+    note = certgp(*fit, "--time-limit", 60, "--out", "m").err.splitlines()[0]
+    assert note.startswith("note: 80 rows at rank 8: about ")
+    assert note.endswith("would end in time")
+
+
 @pytest.mark.parametrize("method", ["mercer", "fourier", "sparse", "exact", "local", "deep-mercer", "deep-fourier"])
 def test_every_method_predicts_what_the_library_does(certgp, train, method):
     options = ["--include-training-data"] if method in ("exact", "local") else ["--rank", 20]

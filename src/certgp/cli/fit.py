@@ -90,7 +90,7 @@ def _announce(model: GPRegressor, rows: TrainingRows, console: Console) -> None:
     arguments = rows.data.arguments
     fixed_rank = model.get_params(deep=False).get("rank") != "auto"
     if isinstance(model, MercerGP | FourierGP | SparseGP) and fixed_rank and rows.train.n_rows >= _ANNOUNCED_ROWS:
-        estimate = estimate_fit(model, rows.train, arguments.max_seconds)
+        estimate = estimate_fit(model, rows.train, max_seconds=arguments.max_seconds)
         if arguments.scheduler is not None:
             console.notice(f"note: {estimate}, in one process; workers share the passes over all rows")
             return
