@@ -164,3 +164,16 @@ def test_all_problems_are_told_at_once() -> None:
         "'y'": "needs numbers above zero",
     }.items():
         assert any(name in each and words in each for each in told), name
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        ([*map(str, range(29)), "unknown"], "correct it, or leave those rows out$"),
+        (["dear", "cheap"] * 15, "not classes"),
+    ],
+)
+def test_a_target_gets_advice_of_its_own(y: list[str], words: str) -> None:
+    frame = FrameTable(pa.table({"x": np.arange(30) ** 2.0, "y": y}))
+    with pytest.raises(TableProblemsError, match=words):
+        SurveyedTable.of(frame, Roles(("x",), ("y",)), TableOptions())

@@ -18,6 +18,7 @@ import certgp
 from certgp import metrics
 from certgp.data import ArrayRows
 from certgp.errors import InvalidInputError, TableProblemsError
+from certgp.estimators.reporting import gather_facts
 from certgp.plots import CalibrationDisplay, RankCurveDisplay
 from certgp.tabular import TableEncoder, TableGP
 from table_cases import SHOPS, messy
@@ -98,6 +99,12 @@ def test_log_targets_are_in_the_units_of_y(logged) -> None:
     assert 0.85 < np.mean((lower <= y) & (y <= upper)) <= 1.0
     assert logged.score(NEW) > 0.5
     assert "log(price)" in logged.explain(logged.certify()).meaning[0]
+
+
+def test_every_score_of_a_report_is_in_the_units_of_y(logged) -> None:
+    facts = gather_facts(logged.model_, logged.encode_held_out(NEW), None)
+    assert facts.card.model.nlpd == pytest.approx(logged.nlpd(NEW))
+    assert facts.ranks[-1].nlpd == pytest.approx(logged.nlpd(NEW), rel=1e-6)
 
 
 def test_scorers_and_displays_take_a_table(logged) -> None:

@@ -8,11 +8,12 @@ from certgp.markup import Markup, tag
 from certgp.report.axes import ends
 from certgp.report.charts import figure
 from certgp.report.facts import Effect
-from certgp.report.svg import Chart, shortened
+from certgp.report.svg import WIDTH, Chart, shortened
 
 _MOST_BARS = 20
 _ROW = 26.0  # height of a bar with its name
 _NAME = 140.0  # width of the names
+_PLOT = WIDTH - _NAME - 12.0
 
 
 def relevance(effects: Sequence[Effect], target: str) -> Markup:
@@ -20,7 +21,8 @@ def relevance(effects: Sequence[Effect], target: str) -> Markup:
     shown = effects[:_MOST_BARS]
     top = max(max(each.relevance + 2.0 * each.relevance_error for each in shown), 1e-12)
     height = _ROW * len(shown) + 52.0
-    axis = shortened(f"growth of the RMSE, in {target}", 2.0 * _NAME)
+    axis = f"growth of the RMSE, in {target}"
+    axis = axis if shortened(axis, _PLOT) == axis else "growth of the RMSE"  # the words below name the target
     chart = Chart((0.0, 1.05 * top), (float(len(shown)), 0.0), (axis, ""), height=height, left=_NAME)
     for k, each in enumerate(shown):
         low, high = (max(each.relevance + side * 2.0 * each.relevance_error, 0.0) for side in (-1, 1))

@@ -226,6 +226,8 @@ class LevelColumn(Column):
     def words(self) -> str:
         named = ", ".join(self.levels[:_SHOWN]) + (", ..." if len(self.levels) > _SHOWN else "")
         gaps = "; a gap is a level of its own" if self.has_gaps else ""
+        if len(self.levels) == 2:
+            return f"2 levels: {self.levels[1]} is 1, {self.levels[0]} 0{gaps}"
         return f"{len(self.levels)} levels ({named}), a column of 0 and 1 each{gaps}"
 
 
