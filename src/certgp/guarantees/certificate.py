@@ -94,7 +94,7 @@ class Certificate:
     @property
     def remedy(self) -> str:
         """What brings the model closer to the exact GP."""
-        return "Raise train_neighbours." if self.theorem.startswith("V") else "Raise the rank."
+        return "Raise train_neighbours (of LocalGP, in Python)." if self.theorem.startswith("V") else "Raise the rank."
 
     def sentence(self) -> str:
         """The certificate in words. Only the divergence may be known with a probability: bounds on rows are certain."""
