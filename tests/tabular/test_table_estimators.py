@@ -121,6 +121,13 @@ def test_a_report_draws_what_categories_and_dates_do(logged) -> None:
     ]  # fmt: skip
 
 
+def test_a_notebook_shows_columns_and_what_was_learned(logged) -> None:
+    assert "Learned" not in TableGP(quick())._repr_html_()
+    shown = logged._repr_html_()
+    assert "left out: it does not vary" in shown
+    assert f"{logged.model_.noise_variance_:.5g}" in shown
+
+
 def test_scorers_and_displays_take_a_table(logged) -> None:
     y = NEW["price"].to_numpy()
     assert metrics.neg_nlpd(logged, NEW, y) == pytest.approx(-logged.nlpd(NEW))
