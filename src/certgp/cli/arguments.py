@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -37,14 +38,12 @@ class OneLineParser(argparse.ArgumentParser):
         """Refuse in the name of the command what it does not know; the error says which help and option is meant."""
         found, rest = super().parse_known_args(args, namespace)
         if rest and " " in self.prog:  # of a command
-            meant = difflib.get_close_matches(rest[0].partition("=")[0], _options_of(self), n=1, cutoff=0.7)
+            meant = difflib.get_close_matches(
+                rest[0].partition("=")[0], re.findall(r"--[\w-]+", self.format_usage()), n=1, cutoff=0.7
+            )
             likely = f" (did you mean {meant[0]}?)" if meant and rest[0].startswith("--") else ""
             self.error(f"unrecognized arguments: {' '.join(rest)}{likely}")
         return found, rest
-
-
-def _options_of(parser: argparse.ArgumentParser) -> list[str]:
-    return [option for action in parser._actions for option in action.option_strings]
 
 
 def add_command(
