@@ -35,7 +35,8 @@ GOOD = ["--target", "price", "--out", "m"]
             ["fit", "train.csv", *GOOD, "--method", "exact", "--rank", "9"],
             "--method exact has no rank; leave --rank out",
         ),
-        (["fit", "train.csv", *GOOD, "--frobnicate"], "unrecognized arguments: --frobnicate"),
+        (["fit", "train.csv", *GOOD, "--frobnicate"], "unrecognized arguments: --frobnicate; see 'certgp fit --help'"),
+        (["fit", "train.csv", *GOOD, "--methd", "sparse"], "--methd sparse (did you mean --method?); see"),
         (["fit", "train.csv", *GOOD, "--drop", "price"], "'price' is both --target and --drop"),
         (
             ["fit", "train.csv", *GOOD, "--drop", "zz"],

@@ -146,6 +146,7 @@ def test_rank_reads_every_rank_off_one_fit(certgp, train, tmp_path):
     assert curve["plot"] == "curve.png"
     shown = certgp("rank", train, *options, "--tolerance", "0.5")
     assert "KL bound / row" in shown.out
+    assert "would move a typical prediction by at most 100 % of its own standard deviation" in shown.out
     assert "predicts best" in shown.out
 
 

@@ -30,6 +30,7 @@ from certgp.cli.words import in_cli_words
          "--likelihood student has noise of its own; use --noise auto with it"),
         ("no exact GP; fit with learn_frequencies=False to certify (with AutoGP: leave 'fourier-learned' out)",
          "no exact GP; fit with --prefer proof to certify"),
+        ("or leave them out (on_bad_rows='skip', --on-bad-rows skip)", "or leave them out (--on-bad-rows skip)"),
         ("the noise of the kernel has a rank", "the noise of the kernel has a rank"),  # words, not parameters
         ("--rank 5 and --max-iter=3 are options", "--rank 5 and --max-iter=3 are options"),
     ],

@@ -55,6 +55,20 @@ def test_progress_moves_on_one_line_and_leaves_nothing(capsys, monkeypatch):
     assert capsys.readouterr().out == "done\n"
 
 
+def test_a_narrow_terminal_shows_all_figures_below(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    terminal = Terminal()
+    with redirect_stderr(terminal):
+        console = Console()
+        console.expect(60.0)
+        console.iteration(Iteration(1, -0.123456, 1.0, 4.21, 100, 0.5, 1_000, "start 4 directions by slices of y", 70))
+        console.status("")
+    seen = terminal.getvalue()
+    assert "fitting: start 4 directions by slices of y, iteration 1/70" in seen
+    assert "at most 56 s left, objective/row -0.1235, held-out 0.5000, rank 100" in seen
+    assert shown(terminal) == [""]
+
+
 def test_the_moving_line_never_wraps(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     terminal = Terminal()

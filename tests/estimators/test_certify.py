@@ -106,7 +106,7 @@ def test_a_probable_divergence_names_its_probability(weak):
     certificate = weak.certify(reference_rank=90, delta=0.3)
     assert certificate.confidence == 0.7
     close = replace(certificate, kl=Interval(0.0, 3.0))
-    assert "nats per training row, with probability at least 0.7." in certificate.sentence()
+    assert "nats per row), with probability at least 0.7." in certificate.sentence()
     assert "nats per row), with probability at least 0.7." in close.sentence()
     assert "probability" not in weak.certify(reference_rank=300).sentence()
 

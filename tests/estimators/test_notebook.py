@@ -60,6 +60,7 @@ def test_certificates_words_and_curves_have_views(fitted):
     table = curve._repr_html_()
     assert f"<td>{curve.nlpd[-1]:.4g}</td>" in table
     assert ">15</th>" in table
+    assert f"<td>{100 * np.sqrt(2 * curve.kl_bound[-1] / 200):.4g}</td>" in table
 
 
 def test_the_crps_of_a_mixture_is_its_integral():

@@ -193,5 +193,5 @@ def test_a_far_local_gp_is_told_to_have_more_neighbours() -> None:
         None, None, np.random.default_rng(0),
     )  # fmt: skip
     far = replace(found, kl=g.Interval(150.0, 200.0))
-    assert far.sentence().endswith("Raise train_neighbours.")
+    assert far.sentence().endswith("Raise train_neighbours (of LocalGP, in Python).")
     assert "Raise train_neighbours" in replace(found, kl=g.Interval(0.0, 200.0)).sentence()

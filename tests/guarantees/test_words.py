@@ -71,6 +71,12 @@ def test_bounds_on_rows_are_compared_with_the_noise():
     assert "on 1 of 1 rows it is proven that the two differ by more than half of it" in apart.meaning[1]
 
 
+def test_one_strange_row_does_not_speak_for_all():
+    told = explain(rows([0.002, 0.008, 3.8]), SCALES)
+    assert told.verdict == "noticeable"
+    assert "On 2 of the 3 rows it is at most 0.008, 0.4 % of the noise." in told.meaning[1]
+
+
 def test_useless_bounds_are_called_useless_and_say_what_helps():
     told = explain(rows([4.38e3, 0.1, 11.0]), SCALES)
     assert told.verdict == "useless"

@@ -51,11 +51,17 @@ def test_no_sideways_scrolling(tab, width):
     tab.look(width, 740)
     tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    scores = "(t => t.scrollWidth <= t.clientWidth)(document.querySelector('#scores .scroll'))"
+    assert width < 360 or tab.evaluate(scores)
     sizes = tab.evaluate(
         "[...document.querySelectorAll('svg text')].map(t => t.getBoundingClientRect()).map(b => [b.left, b.right])"
     )
     assert min(left for left, _ in sizes) >= -1
     assert max(right for _, right in sizes) <= width + 1
+    right = "(each) => each.getBoundingClientRect().right"
+    own = f"(svg) => [svg, ...svg.querySelectorAll('text')].map({right})"
+    ends = tab.evaluate(f"[...document.querySelectorAll('svg')].map({own})")
+    assert all(max(own) <= right + 1 for right, *own in ends)  # nothing is cut off
 
 
 @pytest.mark.parametrize(("dark", "media"), [(False, "screen"), (True, "screen"), (True, "print")])

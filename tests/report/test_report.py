@@ -100,7 +100,7 @@ def test_the_facts_are_those_of_the_model(fitted):
     assert names[0] == "<b>height</b>"
     assert names[-1] == "idle"
     assert abs(facts.effects[-1].relevance) < 0.1 < facts.effects[1].relevance
-    slope = facts.effects[1]  # y grows by one with each unit of the second input
+    (slope,) = facts.effects[1].curves  # y grows by one with each unit of the second input
     assert (slope.mean[-1] - slope.mean[0]) / (slope.grid[-1] - slope.grid[0]) == pytest.approx(1.0, abs=0.15)
     assert np.all(slope.lower < slope.upper)
     assert facts.certificate.verdict in ("negligible", "small", "noticeable")

@@ -66,6 +66,9 @@ def test_the_form_of_a_table_sends_choices_texts_and_gaps(tab):
             assert float(tab.evaluate(shown).replace(",", "")) == pytest.approx(told["mean"][0], rel=1e-4)
             assert note in tab.evaluate(SHOWN)["note"]
         assert not tab.of("Log.entryAdded") + tab.of("Runtime.exceptionThrown")
+        tab.evaluate("document.getElementById('x0').value = 'soon'; document.querySelector('button').click()")
+        wait_for(tab, "document.getElementById('note').textContent.includes('soon')")
+        assert tab.evaluate(shown) == "…"  # not the answer of before
 
 
 @pytest.mark.parametrize("page", ["/", "/docs"])

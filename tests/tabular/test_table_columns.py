@@ -40,6 +40,25 @@ def test_a_file_brings_the_same_rule_back(column) -> None:
         rebuild(column.describe() | {"kind": "spell"})
 
 
+def test_a_column_is_set_to_what_its_values_become() -> None:
+    _, truth, moment, levels, mean = COLUMNS
+    (names,) = levels.settings()
+    assert names.labels == ("x", "y", "z", "missing")
+    np.testing.assert_equal(names.numbers, levels.encode(texts("x", "y", "z", None), "."))
+    two = LevelColumn("two", ("no", "yes"), (0.5, 0.5), has_gaps=False, takes_gaps=False)
+    np.testing.assert_equal(two.settings()[0].numbers, two.encode(texts("no", "yes"), "."))
+    np.testing.assert_equal(truth.settings()[0].numbers, truth.encode(texts("no", "yes"), "."))
+    assert mean.settings()[0].numbers is None
+    trend, season, weekday, clock = moment.settings()
+    assert trend.outputs == (0,)
+    encoded = moment.encode(texts("2024-01-01T06:00", "2025-12-31T12:00", "2026-01-01T18:00"), ".")
+    np.testing.assert_allclose(weekday.numbers[[0, 2, 3]], encoded[:, weekday.outputs], atol=1e-12)
+    assert [weekday.labels[k] for k in (0, 2, 3)] == ["Monday", "Wednesday", "Thursday"]
+    np.testing.assert_allclose(season.numbers[[0, 0]], encoded[::2, season.outputs], atol=0.02)
+    at_noon = clock.numbers[clock.grid.tolist().index(12.0)]
+    np.testing.assert_allclose(at_noon, encoded[1, clock.outputs], atol=1e-12)
+
+
 def test_numbers_dates_and_truths_of_texts() -> None:
     np.testing.assert_equal(
         numbers_of(texts("1,5", " -2,25", "NA", "x", "+3", "1e3", "inf"), ","),
@@ -164,3 +183,16 @@ def test_all_problems_are_told_at_once() -> None:
         "'y'": "needs numbers above zero",
     }.items():
         assert any(name in each and words in each for each in told), name
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        ([*map(str, range(29)), "unknown"], "correct it, or leave those rows out$"),
+        (["dear", "cheap"] * 15, "not classes"),
+    ],
+)
+def test_a_target_gets_advice_of_its_own(y: list[str], words: str) -> None:
+    frame = FrameTable(pa.table({"x": np.arange(30) ** 2.0, "y": y}))
+    with pytest.raises(TableProblemsError, match=words):
+        SurveyedTable.of(frame, Roles(("x",), ("y",)), TableOptions())

@@ -18,6 +18,8 @@ import certgp
 from certgp import metrics
 from certgp.data import ArrayRows
 from certgp.errors import InvalidInputError, TableProblemsError
+from certgp.estimators.effects import find_effects
+from certgp.estimators.reporting import gather_facts
 from certgp.plots import CalibrationDisplay, RankCurveDisplay
 from certgp.tabular import TableEncoder, TableGP
 from table_cases import SHOPS, messy
@@ -98,6 +100,32 @@ def test_log_targets_are_in_the_units_of_y(logged) -> None:
     assert 0.85 < np.mean((lower <= y) & (y <= upper)) <= 1.0
     assert logged.score(NEW) > 0.5
     assert "log(price)" in logged.explain(logged.certify()).meaning[0]
+
+
+def test_every_score_of_a_report_is_in_the_units_of_y(logged) -> None:
+    facts = gather_facts(logged.model_, logged.encode_held_out(NEW), None)
+    assert facts.card.model.nlpd == pytest.approx(logged.nlpd(NEW))
+    assert facts.ranks[-1].nlpd == pytest.approx(logged.nlpd(NEW), rel=1e-6)
+
+
+def test_a_report_draws_what_categories_and_dates_do(logged) -> None:
+    found = {each.name: each.curves for each in find_effects(logged.model_, logged.encode_held_out(NEW))}
+    (colour,) = found["colour"]
+    at = dict(zip(colour.labels, colour.mean, strict=True))
+    assert at["red"] - at["blue"] == pytest.approx(0.3, abs=0.1)  # of log(price), in the table's truth
+    assert set(at) == {"red", "green", "blue", "missing"}
+    (member,) = found["member"]
+    assert member.mean[1] - member.mean[0] == pytest.approx(0.2, abs=0.1)
+    assert [curve.name for curve in found["sold"]] == [
+        "sold, years since the first", "sold, month of the year", "sold, weekday", "sold, hour of the day"
+    ]  # fmt: skip
+
+
+def test_a_notebook_shows_columns_and_what_was_learned(logged) -> None:
+    assert "Learned" not in TableGP(quick())._repr_html_()
+    shown = logged._repr_html_()
+    assert "left out: it does not vary" in shown
+    assert f"{logged.model_.noise_variance_:.5g}" in shown
 
 
 def test_scorers_and_displays_take_a_table(logged) -> None:

@@ -23,18 +23,19 @@ def record(i: int, **other: object) -> Iteration:
 def test_pace_and_time_left_follow_the_records():
     meter = Meter()
     first = meter.read(record(1))
-    assert (first.rows_per_second, first.seconds_left, first.share) == (None, None, 0.1)
+    assert (first.rows_per_second, first.stage_seconds_left, first.share) == (None, None, 0.1)
     second = meter.read(record(2, validation=0.25))
     assert second.rows_per_second == pytest.approx(500.0)
-    assert second.seconds_left == pytest.approx(16.0)
+    assert second.stage_seconds_left == pytest.approx(16.0)
     third = meter.read(record(3))
     assert third.validation == 0.25  # the last one that is known
-    assert meter.read(record(4, seconds_left=3.0)).seconds_left == 3.0  # a time limit is nearer
+    limited = meter.read(record(4, seconds_left=30.0))  # another stage may follow this one
+    assert limited.figures().endswith("at most 30 s left")
     other = meter.read(record(5, stage="step on all rows", rows=10**6))  # another pace
     assert (other.rows_per_second, other.validation) == (None, None)
     assert third.text() == (
         "training: iteration 3/10, objective/row 0.50000, gradient 1.0e+00, held-out score 0.2500, rank 3, 1,000 rows, "
-        "500 rows/s, 6.0 s, at most 14 s left"
+        "500 rows/s, 6.0 s, at most 14 s left of this step"
     )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from certgp.cli.output import Console
 from certgp.errors import InvalidInputError
@@ -31,6 +33,17 @@ class OneLineParser(argparse.ArgumentParser):
         if message.startswith("unrecognized arguments: ") and " -" not in message:
             message += " (an option takes one value; give it again for another, as in --drop a --drop b)"
         raise InvalidInputError(f"{message}; see '{self.prog} --help'")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Refuse in the name of the command what it does not know; the error says which help and option is meant."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest and " " in self.prog:  # of a command
+            meant = difflib.get_close_matches(
+                rest[0].partition("=")[0], re.findall(r"--[\w-]+", self.format_usage()), n=1, cutoff=0.7
+            )
+            likely = f" (did you mean {meant[0]}?)" if meant and rest[0].startswith("--") else ""
+            self.error(f"unrecognized arguments: {' '.join(rest)}{likely}")
+        return found, rest
 
 
 def add_command(

@@ -145,7 +145,8 @@ def _tell(found: Certified, X: Rows | None) -> tuple[dict[str, object], str]:
     explained = found.model.explain(found.certificate, X)
     fields = found.certificate.to_dict()
     meaning, text = [in_cli_words(each) for each in explained.meaning], in_cli_words(explained.text())
-    fields |= {"verdict": explained.verdict, "meaning": meaning, "limits": list(explained.limits)}
+    notes = [in_cli_words(each) for each in found.certificate.notes]
+    fields |= {"verdict": explained.verdict, "meaning": meaning, "limits": list(explained.limits), "notes": notes}
     errors = found.certificate.mean_error
     if errors is None or not models_log(found.model):
         return fields, text

@@ -11,13 +11,15 @@ if TYPE_CHECKING:
 
     from certgp.training import Iteration, Meter, Status
 
-_BAR, _SHORT_BAR, _CLOCK, _LEFT = 16, 6, 7, 20  # columns of the bar, also on a narrow terminal, of clock and time left
-_NARROW = 110
+_BAR, _SHORT_BAR, _CLOCK, _LEFT = 16, 6, 7, 33  # columns of the bar, also on a narrow terminal, of clock and time left
+_NARROW, _ONE_LINE = 110, 150  # columns: of a short bar below, of text and figures side by side from there on
 _STOPPING = "stopping after this step; Ctrl-C again ends at once and saves nothing"
 
 
 class Display:
-    """One line at the bottom of standard error, which is looked up when the line appears."""
+    """A line at the bottom of standard error, which is looked up when it appears; figures stand below the text where a
+    terminal is too narrow for both.
+    """
 
     def __init__(self) -> None:
         self._progress: Progress | None = None
@@ -36,6 +38,8 @@ class Display:
             self._progress, self._task = _start()
         note = _STOPPING if self._is_stopping else figures
         total = None if share is None else 1.0
+        if not _has_one_line() and note:
+            text, note = f"{text}\n{note}", ""
         self._progress.update(
             self._task, description=text, figures=note, total=total, completed=share or 0.0, refresh=now
         )
@@ -76,11 +80,17 @@ class Display:
 
 def _figures(status: Status, left: float | None) -> str:
     """The most telling first: a narrow terminal cuts the rest off."""
-    parts = [] if left is None else [f"at most {left:.0f} s left"]
+    from certgp.training.progress import time_left
+
+    parts = time_left(left, status.stage_seconds_left)
     parts.append(f"objective/row {status.value:.4f}")
     parts += [] if status.validation is None else [f"held-out {status.validation:.4f}"]
     parts += [] if status.rows_per_second is None else [f"{status.rows_per_second:,.0f} rows/s"]
     return ", ".join([*parts, f"rank {status.rank}"])
+
+
+def _has_one_line() -> bool:
+    return shutil.get_terminal_size().columns >= _ONE_LINE
 
 
 def _bar() -> int:
@@ -88,8 +98,8 @@ def _bar() -> int:
 
 
 def _room() -> int:
-    """Columns for the text, where bar, clock and the first figure are to be seen."""
-    return shutil.get_terminal_size().columns - _bar() - _CLOCK - _LEFT - 3
+    """Columns for the text, where bar and clock are to be seen, and beside it the first figure."""
+    return shutil.get_terminal_size().columns - _bar() - _CLOCK - (_LEFT if _has_one_line() else 0) - 3
 
 
 def _cut(text: str, width: int) -> str:
@@ -103,11 +113,14 @@ def _start() -> tuple[Progress, TaskID]:
     from rich.table import Column
 
     cut = Column(no_wrap=True, overflow="ellipsis", ratio=1)  # gets what the others leave
+    beside = _has_one_line()
+    text = Column(no_wrap=True) if beside else cut
+    figures = TextColumn("{task.fields[figures]}", markup=False, table_column=cut)
     progress = Progress(
-        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+        TextColumn("{task.description}", markup=False, table_column=text),
         BarColumn(_bar()),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[figures]}", markup=False, table_column=cut),
+        *([figures] if beside else []),
         console=Console(file=sys.stderr),
         transient=True,
         expand=True,

@@ -150,7 +150,10 @@ def score_rows(scores: Scores) -> list[tuple[str, str]]:
     return [
         ("RMSE", f"{scores.rmse:.5g}"),
         ("NLPD", f"{scores.nlpd:.4f} (mean negative log predictive density; lower is better)"),
-        ("coverage", f"{scores.coverage:.1%} of the rows lie in their {scores.nominal_coverage:.4g} interval"),
+        (
+            "coverage",
+            f"{100 * scores.coverage:.1f} % of the rows lie in their {100 * scores.nominal_coverage:.4g} % interval",
+        ),
     ]
 
 

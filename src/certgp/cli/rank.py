@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,12 +119,12 @@ def _text(curve: RankCurve, arguments: argparse.Namespace, n_rows: int) -> str:
     last = len(curve.ranks) - 1
     shown = sorted({min(2**k - 1, last) for k in range(last.bit_length() + 1)} | {last})
     header = ["rank", "log evidence / row"]
-    header += ["KL bound / row"] if curve.kl_bound is not None else []
+    header += ["proven distance", "KL bound / row"] if curve.kl_bound is not None else []
     header += ["held-out NLPD"] if curve.nlpd is not None else []
     rows = []
     for i in shown:
         cells = [str(curve.ranks[i]), f"{curve.log_evidence[i] / n_rows:.4f}"]
-        cells += [f"{curve.kl_bound[i] / n_rows:.3g}"] if curve.kl_bound is not None else []
+        cells += _distance(curve.kl_bound[i] / n_rows) if curve.kl_bound is not None else []
         rows.append([*cells, *([f"{curve.nlpd[i]:.4f}"] if curve.nlpd is not None else [])])
     smallest = curve.smallest(arguments.tolerance)
     missing = (
@@ -131,9 +132,26 @@ def _text(curve: RankCurve, arguments: argparse.Namespace, n_rows: int) -> str:
         if curve.kl_bound is None
         else (f"none up to {curve.ranks[-1]}; raise --max-rank or --tolerance")
     )
-    facts = [
-        ("certified", f"rank {smallest} has KL per row <= {arguments.tolerance:g}" if smallest is not None else missing)
-    ]
+    facts = [("certified", missing if smallest is None else _certified(smallest, arguments.tolerance))]
     if curve.nlpd is not None:
         facts.append(("predicts best", f"rank {curve.ranks[curve.nlpd.argmin()]} on the held-out rows"))
     return "\n".join([table(header, rows), "", aligned(facts)])
+
+
+def _distance(kl_per_row: float) -> list[str]:
+    """How far a typical prediction may be from the exact GP's, in percent of its standard deviation, and the divergence
+    per row that says so.
+    """
+    from certgp.guarantees.words import percent
+
+    shift = math.sqrt(2.0 * kl_per_row)
+    return ["useless" if shift > 1.0 else percent(shift), f"{kl_per_row:.3g}"]
+
+
+def _certified(rank: int, tolerance: float) -> str:
+    from certgp.guarantees.words import percent
+
+    return (
+        f"at rank {rank} computing without approximation would move a typical prediction by at most "
+        f"{percent(math.sqrt(2.0 * tolerance))} of its own standard deviation (KL per row at most {tolerance:g} nats)"
+    )

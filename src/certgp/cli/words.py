@@ -23,6 +23,7 @@ OPTIONS = {
     "max_reference_rank": "--reference-rank",
     "tol": "--tol",
     "delta": "--delta",
+    "on_bad_rows": "--on-bad-rows",
 }
 FLAGS = {
     "exact_solve": "--exact-solve",
@@ -35,6 +36,7 @@ _BOTH = re.compile(r"[\w.]+(?:\([^;:]*?\)|=\S+|)(?: with [\w.=]+)? in Python, (-
 _GIVEN = re.compile(rf"(?<![-\w])({'|'.join(OPTIONS)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.+-]*\w))")
 _FLAG = re.compile(rf"(?<![-\w])({'|'.join(FLAGS)})(?:=True)?(?![\w=(])")
 _NAME = re.compile(rf"(?<![-\w])({'|'.join(set(OPTIONS) - _PLAIN_WORDS)})(?![\w=(])")
+_TWICE = re.compile(r"(--[\w-]+ \w+), \1")
 _LEARNED = re.compile(r"fit with learn_frequencies=False to certify \(.*?\)")
 _SAVE = re.compile(r"call save\(path, include_training_data=True\)")
 
@@ -47,5 +49,6 @@ def in_cli_words(text: str) -> str:
     text = _SAVE.sub("add --include-training-data", text)
     text = _BOTH.sub(lambda found: found[1], text)
     text = _GIVEN.sub(lambda found: f"{OPTIONS[found[1]]} {found[2] or found[3] or found[4]}", text)
+    text = _TWICE.sub(lambda found: found[1], text)
     text = _FLAG.sub(lambda found: FLAGS[found[1]], text)
     return _NAME.sub(lambda found: OPTIONS[found[1]], text)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from certgp.data import ArrayRows, Rows
 from certgp.errors import ExtrapolationWarning
-from certgp.report import Effect
+from certgp.report import Curve, Effect
+from certgp.tabular.settings import Setting
 
 if TYPE_CHECKING:
     from certgp.estimators.base import GPRegressor
@@ -37,29 +39,33 @@ def find_effects(model: GPRegressor, rows: Rows, seed: int = 0) -> tuple[Effect,
         groups = _groups(model, labels)
         found = _relevance(model, X, y, rows, rng, groups)
         order = sorted(range(len(found)), key=lambda i: -found[i].relevance)
-        single = {i: each[0] for i, (name, each) in enumerate(groups) if name == labels[each[0]]}
-        drawn = [i for i in order[:_DRAWN] if i in single and np.ptp(X[:, single[i]]) > 0.0]
         some = X[rng.permutation(len(X))[:_EFFECT_ROWS]]
-        effects = {i: _effect(model, found[i], X[:, single[i]], some, single[i], rows) for i in drawn}
-    return tuple(effects.get(i, found[i]) for i in order)
+        curves = {i: tuple(_curves(model, groups[i], X, some, rows)) for i in order[:_DRAWN]}
+    return tuple(replace(found[i], curves=curves.get(i, ())) for i in order)
 
 
-def _groups(model: GPRegressor, labels: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Inputs that mean something together, by name: all numbers that one column of a table became. The effect of those
-    is drawn that have a number of their own name: a column of numbers, with or without one that says where gaps were.
-    """
+@dataclass(frozen=True)
+class _Group:
+    """Inputs that mean something together: all numbers that one column of a table became."""
+
+    name: str
+    columns: list[int]
+    settings: tuple[Setting, ...]
+
+
+def _groups(model: GPRegressor, labels: Sequence[str]) -> list[_Group]:
     if model.encoding_ is None:
-        return [(label, [j]) for j, label in enumerate(labels)]
+        return [_Group(label, [j], (Setting(label),)) for j, label in enumerate(labels)]
     found, start = [], 0
     for column in model.encoding_.columns:
         width = len(column.outputs)
-        found.append((column.outputs[0] if width == 1 else column.name, list(range(start, start + width))))
+        found.append(_Group(column.name, list(range(start, start + width)), column.settings()))
         start += width
     return found
 
 
 def _relevance(
-    model: GPRegressor, X: Array, y: Array, rows: Rows, rng: np.random.Generator, groups: list[tuple[str, list[int]]]
+    model: GPRegressor, X: Array, y: Array, rows: Rows, rng: np.random.Generator, groups: Sequence[_Group]
 ) -> list[Effect]:
     """Growth of the RMSE when a column is shuffled: sqrt(m + d) - sqrt(m), m the mean squared error and d its growth,
     whose standard error is that of a mean over rows.
@@ -67,31 +73,40 @@ def _relevance(
     names = rows.names
     before = np.square(np.asarray(model.predict(ArrayRows(X, None, names))) - y)
     found = []
-    for label, columns in groups:
+    for group in groups:
         growth = np.zeros(len(y))
         for _ in range(_REPEATS):
             shuffled = X.copy()
-            shuffled[:, columns] = rng.permutation(shuffled[:, columns])
+            shuffled[:, group.columns] = rng.permutation(shuffled[:, group.columns])
             mean = np.asarray(model.predict(ArrayRows(shuffled, None, names)))
             growth += (np.square(mean - y) - before) / _REPEATS
         after = np.sqrt(max(float((before + growth).mean()), 0.0))
         error = float(growth.std()) / np.sqrt(len(y)) / (2.0 * after) if after > 0.0 else 0.0
-        found.append(Effect(label, float(after - np.sqrt(before.mean())), error))
+        found.append(Effect(group.name, float(after - np.sqrt(before.mean())), error))
     return found
 
 
-def _effect(model: GPRegressor, known: Effect, column: Array, some: Array, j: int, rows: Rows) -> Effect:
-    """The average of f over some rows with input j set to each value of a grid, and its posterior band: the variance of
-    an average is the mean of the joint covariance.
+def _curves(model: GPRegressor, group: _Group, X: Array, some: Array, rows: Rows) -> Iterator[Curve]:
+    """The average of f over some rows with an input set to each value of a grid, and its posterior band: the variance
+    of an average is the mean of the joint covariance.
     """
+    for setting in group.settings:
+        columns = [group.columns[j] for j in setting.outputs]
+        grid = _grid(X[:, columns[0]]) if setting.grid is None else setting.grid
+        numbers = grid[:, None] if setting.numbers is None else setting.numbers
+        if len(grid) < 2:
+            continue
+        mean, std = np.empty(len(grid)), np.empty(len(grid))
+        for i, value in enumerate(numbers):
+            changed = some.copy()
+            changed[:, columns] = value
+            f, covariance = model.predict(ArrayRows(changed, None, rows.names), return_cov=True, include_noise=False)
+            mean[i], std[i] = f.mean(), np.sqrt(max(float(covariance.mean()), 0.0))
+        yield Curve(setting.name, grid, mean, mean - _Z95 * std, mean + _Z95 * std, setting.labels)
+
+
+def _grid(column: Array) -> Array:
+    """Values along a number, but for the outermost."""
+    values = np.unique(column)
     low, high = np.quantile(column, _ENDS)
-    grid = np.unique(column) if np.unique(column).size <= _GRID else np.linspace(low, high, _GRID)
-    mean, std = np.empty(len(grid)), np.empty(len(grid))
-    for i, value in enumerate(grid):
-        X = some.copy()
-        X[:, j] = value
-        f, covariance = model.predict(ArrayRows(X, None, rows.names), return_cov=True, include_noise=False)
-        mean[i], std[i] = f.mean(), np.sqrt(max(float(covariance.mean()), 0.0))
-    if len(grid) < 2:
-        return known
-    return Effect(known.name, known.relevance, known.relevance_error, grid, mean, mean - _Z95 * std, mean + _Z95 * std)
+    return values if values.size <= _GRID else np.linspace(low, high, _GRID)

@@ -1,4 +1,6 @@
-"""What a notebook shows of an estimator: scikit-learn's diagram, and after a fit what was learned."""
+"""What a notebook shows of an estimator: scikit-learn's diagram, and after a fit what was learned, of a table also what
+was done to its columns.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,27 @@ from certgp.markup import Markup, tag, two_columns
 
 if TYPE_CHECKING:
     from certgp.estimators.base import GPRegressor
+    from certgp.estimators.table_gp import TableGP
 
 
 def notebook_view(self: GPRegressor) -> str:
     """HTML of the parameters and, once fitted, of the model in words and its learned values; of outputs each."""
+    return str(estimator_html_repr(self)) + _all_learned(self)
+
+
+def table_view(self: TableGP) -> str:
+    """The same of a model of a table."""
     diagram = str(estimator_html_repr(self))
-    if self.outputs_ is not None:
-        return diagram + "".join(_learned(part, f"Output {j}") for j, part in enumerate(self.outputs_))
-    fitted = "kernel_" in vars(self)
-    return diagram + _learned(self, "Learned") if fitted else diagram
+    if "encoding_" not in vars(self):
+        return diagram
+    columns = tag("details", tag("summary", tag("strong", "Columns")), two_columns(self.encoding_.lines()), open=True)
+    return diagram + columns + _all_learned(self.fitted)
+
+
+def _all_learned(model: GPRegressor) -> str:
+    if model.outputs_ is not None:
+        return "".join(_learned(part, f"Output {j}") for j, part in enumerate(model.outputs_))
+    return _learned(model, "Learned") if "kernel_" in vars(model) else ""
 
 
 def _learned(part: GPRegressor, title: str) -> Markup:

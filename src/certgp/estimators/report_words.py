@@ -127,6 +127,12 @@ def _of_intervals(model: GPRegressor, card: Card) -> Iterator[Advice]:
 
 def _of_fit(model: GPRegressor, explained: Explanation | None) -> Iterator[Advice]:
     if not model.converged_:
-        yield Advice("The fit stopped before it converged.", f"{model.stop_reason_}.")
-    if explained is not None and explained.verdict in ("useless", "far", "noticeable"):
+        reason = model.stop_reason_.replace("raise max_iter", "raise max_iter (--max-iter)")
+        yield Advice("The fit stopped before it converged.", f"{reason}.")
+    if explained is not None and explained.verdict in ("useless", "far"):
         yield Advice("The model is not proven to be close to the exact GP.", explained.remedy)
+    if explained is not None and explained.verdict == "noticeable":
+        yield Advice(
+            "The model is not proven to be close to the exact GP everywhere.",
+            f"See “What is proven”. {explained.remedy}",
+        )

@@ -17,7 +17,7 @@ from certgp.data import PickedRows, Rows, as_rows
 from certgp.data.rows import read_target
 from certgp.errors import ExtrapolationWarning, InvalidInputError, NotCertifiableError
 from certgp.estimators.effects import find_effects
-from certgp.estimators.held_out import find_rank_curve, make_card, modelled_target, yardstick_of
+from certgp.estimators.held_out import find_rank_curve, make_card, modelled_target, models_log, yardstick_of
 from certgp.estimators.outputs import name_outputs, split_rows
 from certgp.estimators.report_words import find_advice, settings_of, summarise_fit
 from certgp.estimators.validation import check_row_pair, load_rows
@@ -185,7 +185,15 @@ def _choices(model: GPRegressor, held_out: Rows) -> tuple[tuple[RankChoice, ...]
         return (), f"There is none to choose: this model {kind}."
     wanted = np.unique(np.geomspace(1, len(curve.ranks), _RANKS).astype(int)) - 1
     milliseconds, d = _time_predictions(model, held_out), model.n_features_in_
+    curve = _in_units_of_target(curve, model, held_out)
     return tuple(_choice(curve, int(i), milliseconds, d) for i in wanted), ""
+
+
+def _in_units_of_target(curve: RankCurve, model: GPRegressor, held_out: Rows) -> RankCurve:
+    """The curve with the NLPD of y where log(y) was learned: -log p(y) = -log p(log y) + log y."""
+    if curve.nlpd is None or not models_log(model):
+        return curve
+    return replace(curve, nlpd=curve.nlpd + float(read_target(held_out).mean()))
 
 
 def _choice(curve: RankCurve, i: int, milliseconds: float, d: int) -> RankChoice:

@@ -20,6 +20,7 @@ from certgp.errors import InvalidInputError
 from certgp.estimators.auto import AutoGP
 from certgp.estimators.base import GPRegressor
 from certgp.estimators.held_out import distribution_of_target
+from certgp.estimators.notebook import table_view
 from certgp.estimators.table_encoder import columns_of
 from certgp.guarantees import Certificate, Explanation
 from certgp.report import Report
@@ -167,6 +168,8 @@ class TableGP(RegressorMixin, BaseEstimator):
     def save(self, path: str | Path, include_training_data: bool = False) -> None:
         """Write model and encoding to one file; ``certgp.load`` reads it. The file holds the names of levels."""
         self.fitted.save(path, include_training_data)
+
+    _html_repr = table_view  # of scikit-learn's notebook views
 
     @property
     def fitted(self) -> GPRegressor:

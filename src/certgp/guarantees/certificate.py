@@ -94,7 +94,7 @@ class Certificate:
     @property
     def remedy(self) -> str:
         """What brings the model closer to the exact GP."""
-        return "Raise train_neighbours." if self.theorem.startswith("V") else "Raise the rank."
+        return "Raise train_neighbours (of LocalGP, in Python)." if self.theorem.startswith("V") else "Raise the rank."
 
     def sentence(self) -> str:
         """The certificate in words. Only the divergence may be known with a probability: bounds on rows are certain."""
@@ -111,9 +111,11 @@ class Certificate:
             )
         likely = "" if self.confidence == 1.0 else f", with probability at least {self.confidence:g}"
         if self.far:
+            least = math.exp(min(self.kl.lower / self.n_rows, 700.0))
             return (
-                f"This model is far from the exact GP{where}: they differ by {self.kl.lower / self.n_rows:.3g} to "
-                f"{self.kl.upper / self.n_rows:.3g} nats per training row{likely}. {self.remedy}"
+                f"This model is far from the exact GP{where}: on data from that GP it gives a typical training row a "
+                f"density {least:.3g} times too small, or less ({self.kl.lower / self.n_rows:.3g} to "
+                f"{self.kl.upper / self.n_rows:.3g} nats per row){likely}. {self.remedy}"
             )
         return (
             f"The exact GP{where} and this model differ by at most {self.typical_shift:.2g} predictive standard "

@@ -48,9 +48,13 @@ class RankCurve:
 
     def _repr_html_(self) -> str:
         """In a notebook: some ranks at equal ratios, the last one always. ``RankCurveDisplay`` draws all of them."""
+        bound = None if self.kl_bound is None else self.kl_bound / self.n_rows
         columns: dict[str, Array | None] = {
             "log evidence per row": self.log_evidence / self.n_rows,
-            "proven: KL per row at most": None if self.kl_bound is None else self.kl_bound / self.n_rows,
+            "proven distance, % of a predictive standard deviation": None
+            if bound is None
+            else 100 * np.sqrt(2 * bound),
+            "KL per row at most, nats": bound,
             "held-out NLPD": self.nlpd,
         }
         shown = {name: values for name, values in columns.items() if values is not None}

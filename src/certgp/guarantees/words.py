@@ -127,8 +127,20 @@ def _explain_rows(certificate: Certificate, yardstick: Yardstick) -> tuple[str, 
         told.append("That is small beside the scatter of new observations, but may matter where many are averaged.")
     else:
         proven = 0 if lower is None else int((lower > SMALL * yardstick.noise).sum())
-        told.append(f"That is not small beside the noise{_proven_apart(proven, n)}. {_advice(certificate, yardstick)}")
+        told.append(
+            f"That is not small beside the noise{_proven_apart(proven, n)}. {_on_the_others(errors, yardstick.noise)}"
+            f"{_advice(certificate, yardstick)}"
+        )
     return verdict, [*told, *_explain_uncertainty(certificate, yardstick)]
+
+
+def _on_the_others(errors: Array, noise: float) -> str:
+    """The bound where it is small, so that a few strange rows do not speak for all."""
+    small = errors[errors <= SMALL * noise]
+    if not len(small):
+        return ""
+    most = float(small.max())
+    return f"On {len(small)} of the {len(errors)} rows it is at most {most:.2g}, {percent(most / noise)} of the noise. "
 
 
 def _useless_rows(certificate: Certificate, yardstick: Yardstick, useless: NDArray[np.bool_]) -> list[str]:

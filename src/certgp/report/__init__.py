@@ -4,7 +4,7 @@ Below the estimators: it is given predictions, certificates and curves, and know
 """
 
 from certgp.report.card import LEVELS, Card
-from certgp.report.facts import Advice, Effect, Facts, RankChoice
+from certgp.report.facts import Advice, Curve, Effect, Facts, RankChoice
 from certgp.report.outputs_page import make_outputs_report
 from certgp.report.page import Report, make_report
 from certgp.report.predicted import Predicted
@@ -13,6 +13,7 @@ __all__ = [
     "LEVELS",
     "Advice",
     "Card",
+    "Curve",
     "Effect",
     "Facts",
     "Predicted",

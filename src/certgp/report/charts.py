@@ -66,7 +66,7 @@ def predicted_and_actual(model: Predicted, target: str) -> Markup:
         for k, g in enumerate(groups)
     ]
     reading = (
-        "Darker squares hold more held-out rows. On the dashed line prediction and truth agree; the band is the "
+        "Stronger colour means more held-out rows. On the dashed line prediction and truth agree; the band is the "
         "average 95 % interval, which should hold 95 of 100 rows."
     )
     return figure(

@@ -14,16 +14,25 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class Curve:
+    """The average prediction along an input, or along a part of it such as the weekday of a date."""
+
+    name: str
+    grid: Array  # values (g,)
+    mean: Array  # (g,) prediction averaged over held-out rows with the input set to the value
+    lower: Array  # (g,) 95 % band of that average
+    upper: Array
+    labels: tuple[str, ...] = ()  # of the values, where they are no numbers
+
+
+@dataclass(frozen=True, eq=False)
 class Effect:
     """What one input does to the prediction."""
 
     name: str
     relevance: float  # by how much the RMSE of held-out rows grows when this column is shuffled, in the units of y
     relevance_error: float  # its standard error
-    grid: Array | None = None  # values of the input (g,), where its effect is drawn
-    mean: Array | None = None  # (g,) prediction averaged over held-out rows with the input set to the value
-    lower: Array | None = None  # (g,) 95 % band of that average
-    upper: Array | None = None
+    curves: tuple[Curve, ...] = ()  # where its effect is drawn
 
 
 @dataclass(frozen=True)

@@ -143,9 +143,9 @@ def inputs(facts: Facts) -> Markup | None:
     """Relevance and effects of the inputs."""
     if not facts.effects:
         return None
-    drawn = [each for each in facts.effects if each.grid is not None]
-    limits = input_charts.common_limits(drawn)
-    effects = [input_charts.effect(each, limits, facts.modelled) for each in drawn]
+    curves = [curve for each in facts.effects for curve in each.curves]
+    limits = input_charts.common_limits(curves)
+    effects = [input_charts.effect(each, limits, facts.modelled) for each in curves]
     intro = (
         "What the model does with its inputs, which need not be what they cause. Effects are averages: where inputs "
         "act together, single rows may go another way."

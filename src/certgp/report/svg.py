@@ -88,7 +88,9 @@ class Chart:
         for value in self.x.ticks():
             at = self.x(value)
             parts.append(tag("line", x1=at, x2=at, y1=self.y.end, y2=base, class_="grid"))
-            parts.append(tag("text", tick_label(value), x=at, y=base + 15.0, class_="tick", text_anchor="middle"))
+            label = tick_label(value)
+            at = min(at, WIDTH - 0.5 * _LETTER * len(label))  # the last one stays inside
+            parts.append(tag("text", label, x=at, y=base + 15.0, class_="tick", text_anchor="middle"))
         middle = 0.5 * (self.x.start + self.x.end)
         return [*parts, tag("text", self.x.label, x=middle, y=self.height - 6.0, class_="axis", text_anchor="middle")]
 

@@ -4,6 +4,12 @@ const form = document.getElementById("ask");
 const show = (key, text) => { document.getElementById(key).textContent = text; };
 const short = (value) => (Array.isArray(value) ? value.map(short).join("; ") : Number(value).toLocaleString("en", { maximumSignificantDigits: 5 }));
 
+// An old answer does not stay beside a new refusal.
+function refuse(text) {
+  for (const key of ["mean", "interval", "std"]) show(key, "…");
+  show("note", text);
+}
+
 function value(control) {
   if (control.value === "") return null; // a gap
   if (control.dataset.kind === "number") return Number(control.value);
@@ -22,7 +28,7 @@ async function ask() {
   });
   const found = await answer.json();
   if (!answer.ok) {
-    show("note", found.error);
+    refuse(found.error);
     return;
   }
   const between = Array.isArray(found.lower[0])
@@ -38,6 +44,6 @@ async function ask() {
 if (form) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    ask().catch((error) => show("note", "The server does not answer: " + error.message));
+    ask().catch((error) => refuse("The server does not answer: " + error.message));
   });
 }

@@ -119,7 +119,9 @@ def _operation(method: str, path: str, operation: Mapping[str, Any], known: Mapp
     if "requestBody" in operation:
         content = operation["requestBody"]["content"]["application/json"]
         parts += [tag("h3", "Request"), _fields(content["schema"], known)]
-        parts += [tag("div", tag("pre", json.dumps(content["example"])), class_="scroll", tabindex="0")]
+        parts += [
+            tag("div", tag("pre", json.dumps(content["example"], ensure_ascii=False)), class_="scroll", tabindex="0")
+        ]
     answers = []
     for status, answer in operation["responses"].items():
         content = answer.get("content", {}).get("application/json", {}).get("schema")
@@ -154,7 +156,7 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def _command(served: ServedModel, address: str) -> str:
-    quoted = json.dumps(served.example("records")).replace("'", "'\\''")
+    quoted = json.dumps(served.example("records"), ensure_ascii=False).replace("'", "'\\''")
     return f"curl {address}predict -H 'content-type: application/json' \\\n  -d '{quoted}'"
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from certgp.errors import ModelFileError
 from certgp.tabular.parsing import CLOCK, ISO, gaps_in, levels_of, moments_of, numbers_of, truths_of
+from certgp.tabular.settings import Setting, set_circle, set_levels
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -53,6 +54,10 @@ class Column(ABC):
     def count_unknown(self, values: pa.Array) -> int:
         """How many values are levels that no training row has."""
         return 0
+
+    def settings(self) -> tuple[Setting, ...]:
+        """What it can be set to, to see what it does."""
+        return (Setting(self.outputs[0]),)
 
     def describe(self) -> dict[str, Any]:
         """Plain values for a file."""
@@ -118,6 +123,9 @@ class TruthColumn(Column):
         found = self.filling.fill(truths_of(values), values)
         return np.concatenate([found[:, None], self.filling.flags(values)], 1)
 
+    def settings(self) -> tuple[Setting, ...]:
+        return (set_levels(self.name, ("false", "true"), np.array([[0.0], [1.0]])),)
+
     def words(self) -> str:
         share = "" if self.filling.value is None else f"{self.filling.value:.2g}, the share of true"
         return "true is 1, false 0" + self.filling.words(share)
@@ -153,6 +161,11 @@ class MomentColumn(Column):
             angle = 2.0 * np.pi * _phase(t, part)
             found += [np.sin(angle), np.cos(angle)]
         return np.concatenate([np.stack(found, 1), self.filling.flags(values)], 1)
+
+    def settings(self) -> tuple[Setting, ...]:
+        trend = (Setting(f"{self.name}, years since the first"),) if "trend" in self.parts else ()
+        circles = [part for part in self.parts if part != "trend"]
+        return (*trend, *(set_circle(self.name, part, len(trend) + 2 * k) for k, part in enumerate(circles)))
 
     @property
     def is_plain_date(self) -> bool:
@@ -223,9 +236,19 @@ class LevelColumn(Column):
     def count_unknown(self, values: pa.Array) -> int:
         return int(((_codes(values, self._value_set) == UNKNOWN) & ~gaps_in(values)).sum())
 
+    def settings(self) -> tuple[Setting, ...]:
+        hot = np.eye(len(self.levels))[:, len(self.levels) == 2 :]
+        if not self.has_gaps:
+            return (set_levels(self.name, self.levels, hot),)
+        gap = self.encode(pa.nulls(1, pa.string()), ".")
+        numbers = np.concatenate([np.pad(hot, ((0, 0), (0, 1))), gap])
+        return (set_levels(self.name, (*self.levels, "missing"), numbers),)
+
     def words(self) -> str:
         named = ", ".join(self.levels[:_SHOWN]) + (", ..." if len(self.levels) > _SHOWN else "")
         gaps = "; a gap is a level of its own" if self.has_gaps else ""
+        if len(self.levels) == 2:
+            return f"2 levels: {self.levels[1]} is 1, {self.levels[0]} 0{gaps}"
         return f"{len(self.levels)} levels ({named}), a column of 0 and 1 each{gaps}"
 
 

@@ -249,7 +249,7 @@ def problem_of_input(found: ColumnSurvey, table: RawTable, refuses_gaps: bool, s
     return None
 
 
-def problem_of_words(found: ColumnSurvey, table: RawTable) -> str:
+def problem_of_words(found: ColumnSurvey, table: RawTable, is_target: bool = False) -> str:
     """Numbers with words among them."""
     assert found.first_word is not None
     row, word = found.first_word
@@ -258,6 +258,9 @@ def problem_of_words(found: ColumnSurvey, table: RawTable) -> str:
         remedy = "need --decimal ," if table.of_files else "are texts here; read the table with decimal=','"
         return f"{begin}; numbers with decimal commas {remedy}"
     rest = "" if found.words == 1 else f", and {found.words - 1:,} more"
+    if is_target:
+        skip = " (--on-bad-rows skip)" if table.of_files else ""
+        return f"{begin}{rest}; correct it, or leave those rows out{skip}"
     category = option(table, "categories", found.name) if table.of_files else f"categories=[{found.name!r}]"
     return (
         f"{begin}{rest}; encode it as numbers with empty cells for gaps, take it as a category ({category}), or leave "
@@ -293,13 +296,14 @@ def problem_of_target(found: ColumnSurvey, table: RawTable, skips: bool, log: bo
     if what == "empty":
         return f"{start} is empty; name another column"
     if what == "mixed" and not skips:
-        return problem_of_words(found, table)
+        return problem_of_words(found, table, is_target=True)
     if what not in ("number", "truth", "mixed"):
         word = "dates or times" if what == "moment" else f"words (such as {next(iter(sorted(found.levels)), '?')!r})"
-        return f"{start} must hold numbers and holds {word}; encode it as numbers"
+        remedy = "write it as numbers, or name another column"
+        return f"{start} must hold numbers and holds {word}; certgp predicts numbers, not classes: {remedy}"
     if log and found.least <= 0.0:
         asked = "--log-target" if table.of_files else "log_target=True"
-        return f"{start} holds {found.least:g}, and {asked} needs numbers above zero; leave it out"
+        return f"{start} holds {found.least:g}, and {asked} needs numbers above zero; fit without {asked}"
     if found.gaps and not skips:
         return problem_of_gaps(found, table, "fill them or leave")
     return None

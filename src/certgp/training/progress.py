@@ -26,7 +26,8 @@ class Status:
     rows: int | None
     rows_per_second: float | None
     seconds: float
-    seconds_left: float | None  # at most, at the present pace or by the time limit; nothing is known of what follows
+    seconds_left: float | None  # at most, by the time limit
+    stage_seconds_left: float | None  # of this stage at most, at the present pace; nothing is known of what follows
 
     @property
     def share(self) -> float | None:
@@ -51,9 +52,15 @@ class Status:
         if self.rows_per_second is not None:
             parts.append(f"{self.rows_per_second:,.0f} rows/s")
         parts.append(f"{self.seconds:.1f} s")
-        if self.seconds_left is not None:
-            parts.append(f"at most {self.seconds_left:.0f} s left")
+        parts += time_left(self.seconds_left, self.stage_seconds_left)
         return ", ".join(parts)
+
+
+def time_left(fit: float | None, stage: float | None) -> list[str]:
+    """Words for the time left, of the fit where that is known."""
+    if fit is not None:
+        return [f"at most {fit:.0f} s left"]
+    return [] if stage is None else [f"at most {stage:.0f} s left of this step"]
 
 
 class Meter:
@@ -86,14 +93,14 @@ class Meter:
             record.rows,
             speed,
             record.seconds,
-            self._seconds_left(record),
+            record.seconds_left,
+            self._stage_seconds_left(record),
         )
 
-    def _seconds_left(self, record: Iteration) -> float | None:
-        known = [] if record.seconds_left is None else [record.seconds_left]
-        if self._pace is not None and record.most is not None:
-            known.append(self._pace * max(0, record.most - record.iteration))
-        return min(known, default=None)
+    def _stage_seconds_left(self, record: Iteration) -> float | None:
+        if self._pace is None or record.most is None:
+            return None
+        return self._pace * max(0, record.most - record.iteration)
 
 
 class ProgressLine:
