@@ -106,6 +106,15 @@ def test_the_clock_passes_records_on_and_tells_who_stopped_a_fit():
     assert (user.stopped, user.expired, user.has_limit) == (True, False, False)
 
 
+def test_where_one_row_is_a_quarter_of_the_table_so_it_is_among_the_held_out_ones():
+    rng = np.random.default_rng(0)
+    X = torch.from_numpy(np.concatenate([np.zeros((500, 2)), rng.standard_normal((1_500, 2))]))
+    rows = ChunkSource(Chunk(X, X.sum(1)))
+    learned, held_out = split_rows(rows, np.random.default_rng(1))
+    np.testing.assert_array_equal(np.sort(np.r_[learned, held_out]), np.arange(2_000))
+    assert 0.2 < np.mean(held_out < 500) < 0.3
+
+
 @pytest.mark.parametrize(("n", "copies"), [(100, 1), (100, 10), (90, 30), (60, 2)])
 def test_half_of_the_repeated_rows_held_out_have_no_copy_that_was_learned(n, copies):
     rows = source(n, copies)

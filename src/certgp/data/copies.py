@@ -53,13 +53,18 @@ def without_copies(rows: Rows) -> Rows:
     _, first, counts = np.unique(whole, return_index=True, return_counts=True)
     if rows.n_rows - len(first) < _FEW * rows.n_rows or len(first) in (1, rows.n_rows):
         return rows
-    if counts.var() > _UNEVEN * counts.mean():
+    if are_frequencies(counts):
         return rows
     first = np.sort(first)
     pairs = _count_pairs(inputs)
     same_target = _count_pairs(whole) / pairs
     by_chance = _count_pairs(y[first]) / (0.5 * len(first) * (len(first) - 1))
     return rows.pick(first) if same_target > _OFTEN * by_chance else rows
+
+
+def are_frequencies(counts: NDArray[np.int64]) -> bool:
+    """Do rows occur so unevenly often, each ``counts`` times (k,), that rows to come repeat the frequent ones?"""
+    return bool(counts.var() > _UNEVEN * counts.mean())
 
 
 def _read(rows: Rows) -> tuple[Keys, Keys, NDArray[np.float64]]:

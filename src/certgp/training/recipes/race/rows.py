@@ -1,5 +1,6 @@
 """Rows held out at random. Most have no learned row with the same inputs: a copy that was learned would be easy. But
-where inputs repeat, those of new rows do so too, and some held-out rows have learned copies.
+where inputs repeat, those of new rows do so too, and some held-out rows have learned copies: as many as come by chance,
+where some inputs occur so much oftener than others that this is how rows come.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certgp.data import RowSource
-from certgp.data.copies import row_keys
+from certgp.data.copies import are_frequencies, row_keys
 
 Positions = NDArray[np.int64]
 _MOST_HELD_OUT, _SHARE = 3_000, 5  # a fifth of the rows, at most
@@ -22,11 +23,15 @@ def split_rows(source: RowSource, rng: np.random.Generator) -> tuple[Positions, 
 
     If a share q of the rows repeat the inputs of another one, a share q / 2 of the held-out rows do so of learned rows:
     between new rows that are like the given ones (q) and rows that are new in every respect (0). Of the others, rows
-    with the same inputs are all on one side.
+    with the same inputs are all on one side. Where repeated inputs are frequencies of the population, new rows are like
+    the given ones, and any rows are held out.
     """
     _, group, sizes = np.unique(row_keys(_inputs(source), source.n_columns), return_inverse=True, return_counts=True)
-    order = np.argsort(rng.permutation(len(sizes))[group], kind="stable")  # groups in random order
     wanted = max(1, min(_MOST_HELD_OUT, source.n_rows // _SHARE))
+    if are_frequencies(sizes):
+        order = rng.permutation(source.n_rows)
+        return np.sort(order[wanted:]), np.sort(order[:wanted])
+    order = np.argsort(rng.permutation(len(sizes))[group], kind="stable")  # groups in random order
     repeated = 0.5 * float(sizes[sizes > 1].sum()) / source.n_rows
     cut = _cut_between_groups(group[order], max(1, round((1.0 - repeated) * wanted)))
     copies = _pick_copies(group, order[cut:], round(repeated * wanted), rng)
