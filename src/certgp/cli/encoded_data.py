@@ -30,8 +30,7 @@ def looks_numeric(data: TrainingData) -> bool:
 
     path = data.files.files[0]
     names = (*data.inputs, *data.targets, *([] if data.weights is None else [data.weights]))
-    lines: list[int] | None = None if data.files.skipped is None else []
-    first = next(iter(raw_batches(path, names, data.arguments.sep, lines)), None)
+    first = next(iter(raw_batches(path, names, data.arguments.sep, lines=[])), None)
     return first is None or all(is_number_like(plain(first.column(name), gap_words_of(path))) for name in names)
 
 

@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except TableProblemsError as error:
-        console.problems(error.problems)
+        console.problems([in_cli_words(problem) for problem in error.problems])
         return 2
     except (CertgpError, OSError) as error:
         console.notice(f"error: {in_cli_words(str(error))}")

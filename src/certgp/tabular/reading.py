@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from certgp.data.files import Keeping
 from certgp.data.store import StoredRows
-from certgp.errors import TableProblemsError
+from certgp.errors import LineLengthError, TableProblemsError
 from certgp.tabular.columns import Column, MeanColumn, MomentColumn
 from certgp.tabular.encoding import Encoding, TableOptions
 from certgp.tabular.learning import FOLDS, Learned, Training, learn_encoding
@@ -66,11 +66,18 @@ class SurveyedTable:
         are left out instead.
         """
         names = tuple(dict.fromkeys((*roles.inputs, *roles.others)))
-        surveys, n, kept = _survey(table, names, roles, options)
-        if n == 0:
+        problems: list[str | None] = []
+        try:
+            surveys, n, kept = _survey(table, names, roles, options)
+        except LineLengthError as error:  # what is wrong with the other lines is told with it
+            assert isinstance(table, FileTable)
+            table = table.without_ragged_lines()
+            surveys, n, kept = _survey(table, names, roles, options)
+            problems = [f"{error}{table.further_ragged_lines()}"]
+        if n == 0 and not problems:
             raise TableProblemsError([f"{table.title} has no rows; at least one is needed"])
         asked = [name for name in roles.inputs if name in options.keep or not surveys[name].is_identifier]
-        problems = [problem_of_input(surveys[name], table, not options.imputes, skips) for name in asked]
+        problems += [problem_of_input(surveys[name], table, not options.imputes, skips) for name in asked]
         problems += _problems_of_others(surveys, table, roles, options, skips)
         told = [problem for problem in dict.fromkeys(problems) if problem is not None]
         if told:

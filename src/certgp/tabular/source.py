@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from certgp.data.csv_text import DELIMITERS
 from certgp.data.reading import ending, numbers_in_file, place_of, raw_batches, refuse_empty
 from certgp.data.rows import is_from
+from certgp.data.skipped import Skipped
 from certgp.data.tables import TableFiles
 from certgp.errors import DataFileError
 from certgp.tabular.parsing import GAP_WORDS, TextFormat, plain
@@ -111,6 +112,15 @@ class FileTable(RawTable):
             self._ends.append(before)
             self._parsed.append(start)
             self.ragged[path] = len(lines)
+
+    def without_ragged_lines(self) -> FileTable:
+        """The same rows but for lines of other lengths, which each pass counts in ``ragged``."""
+        return FileTable(replace(self.files, skipped=Skipped()), self.text)
+
+    def further_ragged_lines(self) -> str:
+        """Words for how many lines of other lengths there are beside the first."""
+        further = sum(self.ragged.values()) - 1
+        return f" ({further:,} more such line{'s' if further > 1 else ''})" if further > 0 else ""
 
     def count_left_out(self, rows: NDArray[np.int64]) -> None:
         """Note what is left out of the table: lines of other lengths, and these of the rows that could be read."""
