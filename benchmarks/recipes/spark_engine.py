@@ -7,6 +7,8 @@ with their number and are added in its order: the numbers do not depend on the n
 
 from __future__ import annotations
 
+import os
+import sys
 import weakref
 from collections.abc import Callable
 from functools import reduce
@@ -61,6 +63,7 @@ class SparkEngine:
 if __name__ == "__main__":
     from rows import check
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers of another Python lack certgp
     with SparkContext("local[2]", "certgp") as context:
         context.setLogLevel("ERROR")
         check(SparkEngine(context))
