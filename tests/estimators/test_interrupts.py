@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 from certgp import AutoGP, CertgpWarning, DeepFourierGP, ExactGP, FourierGP, LocalGP, MercerGP, SparseGP
+from certgp.errors import WeakSignalWarning
 from certgp.training import StopRule
 from certgp.training.noise import leave_one_out
 
@@ -170,3 +173,47 @@ def test_what_precedes_the_iterations_does_not_count_as_one():
     rule = watch.rule(10.0)
     watch.seconds = 5.1
     assert rule(None)  # taken for an iteration of 5.1 s
+
+
+class EndsInAFold(StopRule):
+    """Asked to end by the first iteration of which no other callback is told: that of a fit within the fit."""
+
+    is_told = False
+
+    def hear(self, record):
+        self.is_told = True
+
+    def __call__(self, record):
+        if not self.is_told:
+            self.ask()
+        self.is_told = False
+        return super().__call__(record)
+
+
+def test_folds_that_are_cut_short_decide_nothing():
+    """Half of its training says nothing of what the whole of it has fitted."""
+    rng = np.random.default_rng(1)
+    inputs = rng.uniform(-2, 2, (40, 2))
+    y = np.sin(4.0 * inputs[:, 0]) + 0.2 * np.random.default_rng(2).standard_normal(40)
+    rule = EndsInAFold()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        FourierGP(30, max_iter=30, random_state=0, callbacks=[rule.hear, rule]).fit(inputs, y)
+    assert rule.cuts == {"folds": "rows left out were to confirm the fit in 0 of 4 folds"}
+    assert not [each for each in caught if each.category is WeakSignalWarning]
+
+
+def test_low_rank_beside_the_neighbours_goes_on_from_a_checkpoint(tmp_path):
+    rule, told = StopRule(), []
+
+    def stop_in_the_last_stage(record):
+        told.append(record.stage)
+        if told.count("low rank") == 2:
+            rule.ask()
+
+    options = {"kernel": "matern32", "metric": "ard", "rank": 5, "neighbours": 5, "train_neighbours": 5}
+    options |= {"noise": "constant", "random_state": 0}
+    whole = LocalGP(**options).fit(X, Y)
+    options["checkpoint"] = tmp_path / "c"
+    assert not LocalGP(**options, callbacks=[stop_in_the_last_stage, rule]).fit(X, Y).converged_
+    np.testing.assert_array_equal(LocalGP(**options).fit(X, Y).predict(X[:3]), whole.predict(X[:3]))

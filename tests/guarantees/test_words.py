@@ -93,7 +93,7 @@ def test_useless_bounds_are_called_useless_and_say_what_helps():
 def test_a_model_that_is_proven_to_be_far_is_called_far():
     told = explain(replace(LAW, kl=Interval(2e3, 2.2e3)), SCALES)
     assert told.verdict == "far"
-    assert "density 7.39 times too small" in told.meaning[0]
+    assert "density at least 7.39 times too small" in told.meaning[0]
 
 
 def test_uncertainty_that_is_approximation_is_told():

@@ -3,8 +3,7 @@
 ``models/`` holds files of format 2, ``fits.json.gz`` what the models behind them said of new rows, their certificates
 and their rank curves. Fits that learn nothing are plain linear algebra and are made again here. Trained ones are
 compared by ``record.py`` alone, on the machine on which they were recorded: an optimiser amplifies the last bit in
-which another processor, or another number of threads, differs. So do the greedy
-choices of a reference.
+which another processor, or another number of threads, differs. So do the greedy choices of a reference.
 """
 
 from __future__ import annotations
@@ -84,8 +83,10 @@ def brackets(certificate):
 
 
 def check_same_truth(found, recorded):
-    """Brackets overlap, and none has become twice as wide."""
+    """Brackets overlap, and none has become twice as wide; what they are about is the same."""
     assert found.keys() == recorded.keys()
+    for fact in ("n_rows", "confidence", "kernel_inputs"):
+        assert found.get(fact) == recorded.get(fact), fact
     for (name, lower, upper), (_, low, high) in zip(brackets(found), brackets(recorded), strict=True):
         slack = TOLERANCE * np.maximum(np.abs(high), 1e-12)
         assert np.all(lower <= high + slack), name
@@ -107,6 +108,8 @@ def test_a_false_or_a_wide_bracket_would_be_noticed(record):
     for kl in ([20.5, 20.7], [20.0, 21.0]):
         with pytest.raises(AssertionError):
             check_same_truth(known | {"kl": kl}, known)
+    with pytest.raises(AssertionError, match="confidence"):
+        check_same_truth(known | {"confidence": 0.99}, known)
 
 
 def test_files_of_format_2_are_saved_in_the_present_format(record, tmp_path):

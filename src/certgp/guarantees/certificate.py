@@ -114,7 +114,7 @@ class Certificate:
             least = math.exp(min(self.kl.lower / self.n_rows, 700.0))
             return (
                 f"This model is far from the exact GP{where}: on data from that GP it gives a typical training row a "
-                f"density {least:.3g} times too small, or less ({self.kl.lower / self.n_rows:.3g} to "
+                f"density at least {least:.3g} times too small ({self.kl.lower / self.n_rows:.3g} to "
                 f"{self.kl.upper / self.n_rows:.3g} nats per row){likely}. {self.remedy}"
             )
         return (

@@ -233,7 +233,7 @@ def _explain_law(certificate: Certificate, yardstick: Yardstick) -> tuple[str, l
         least = np.exp(min(certificate.kl.lower / certificate.n_rows, 700.0))
         return "far", [
             f"This model is far from the exact GP{where}{likely}: on data from that GP it gives a typical row a "
-            f"probability density {least:.3g} times too small, or less. {_advice(certificate, yardstick)}"
+            f"probability density at least {least:.3g} times too small. {_advice(certificate, yardstick)}"
         ]
     told = [
         f"Computing without approximation{where} would move a typical prediction by at most {percent(shift)} of its "

@@ -27,9 +27,9 @@ def claims_table(results: Results) -> str:
     }
     told = ", ".join(f"{counts[mark]} {text}" for mark, text in words.items() if counts[mark])
     head = (
-        f"Of {len(judged)} claims of the paper's text: {told}. A verdict on random splits or draws is wrong with a "
-        "chance of 5 % at most, over all comparisons of the claim; what is not clear on five of them at least is "
-        "undecided. `certgp` and `paper` are our training and the paper's. Links lead to numbers and rules."
+        f"Of {len(judged)} claims of the paper's text: {told}. A verdict on random splits or draws is a test at the "
+        "5 % level over all comparisons of the claim; what is not clear on five of them at least is undecided. "
+        "`certgp` and `paper` are our training and the paper's. Links lead to numbers and rules."
     )
     rows = [
         (

@@ -221,7 +221,7 @@ class LocalTraining:
             return FullScaleObjective(metric, near, low_rank)
 
         self._optimise(_LOW_RANK_ROUNDS, _ROUND_ITERATIONS, "low rank", lambda: objective(_LOW_RANK_ROWS))
-        fit_noise(metric, recorded(self.log, objective(NOISE_ROWS).profiled))
+        fit_noise(metric, recorded(self._open_log, objective(NOISE_ROWS).profiled))
 
     def _fresh(self, metric: Metric, rows: int) -> TargetRows:
         """Rows that are drawn anew, none of them a judge, with their neighbours."""
@@ -233,9 +233,13 @@ class LocalTraining:
         rows = self._affordable(metric, wanted, _NOISE_EVALUATIONS, _NOISE_SHARE)
         if rows < wanted:
             self.settings.tell_cut("variances", f"variances are from {rows:,} rows instead of {wanted:,}")
-        # what follows a stop is no part of the fit that goes on later
-        log = None if self.progress.stopped else self.log
-        fit_noise(metric, recorded(log, partial(profiled_loss, metric, self._fresh(metric, rows), prior=self.prior)))
+        profiled = partial(profiled_loss, metric, self._fresh(metric, rows), prior=self.prior)
+        fit_noise(metric, recorded(self._open_log, profiled))
+
+    @property
+    def _open_log(self) -> EvaluationLog | None:
+        """What follows a stop is no part of the fit that goes on later."""
+        return None if self.progress.stopped else self.log
 
     def _affordable(self, metric: Metric, rows: int, evaluations: int, share: float) -> int:
         """So many rows, or as many as can be looked at so often within a share of the time left: some are timed.
@@ -243,7 +247,7 @@ class LocalTraining:
         A checkpoint replays evaluations, which then must not depend on the clock.
         """
         left = self.settings.seconds_left()
-        if math.isinf(left) or (self.log is not None and not self.progress.stopped) or rows <= _FEWEST_ROWS:
+        if math.isinf(left) or self._open_log is not None or rows <= _FEWEST_ROWS:
             return rows
         some = np.sort(np.random.default_rng(0).choice(self.pool, min(_PROBE_ROWS, len(self.pool)), replace=False))
         data = pick_targets(metric, self.rows, some, self.recipe.train_neighbours)

@@ -20,7 +20,7 @@ from certgp.errors import CertgpWarning, InvalidInputError, RankWarning, WeakSig
 from certgp.gp import GaussianProcess, LowRankProcess
 from certgp.training.full_batch.trials import Trial
 from certgp.training.history import OptimisationResult
-from certgp.training.noise import add_noise_model, seconds_to_learn
+from certgp.training.noise import MOST_ROWS, add_noise_model, seconds_to_learn
 from certgp.training.recipes.settings import AUTOMATIC, Settings
 from certgp.training.restraint import (
     CONSTANT,
@@ -124,24 +124,25 @@ class Trainer(ABC):
             return 1.0
         trained: list[tuple[GaussianProcess, RowSource, Chunk]] = []
         for positions, out in islice(split_folds(source, settings.new_generator()), self.folds_in_doubt):
-            if not settings.has_time_for(0.0):
-                settings.tell_cut("folds", f"rows left out were to confirm the fit in {len(trained)} of {FOLDS} folds")
-                break
             rows = ChunkSource(source.take(positions))
-            if not target_is_constant(rows):
-                trained.append((self._train_quietly(rows, process.rank), rows, source.take(out).to(torch.float64)))
-        if not trained:
-            return CONSTANT if settings.has_time_for(0.0) else 1.0
-        return choose_factor(trained)
+            if target_is_constant(rows):
+                continue
+            fold = self._train_quietly(rows, process.rank) if settings.has_time_for(0.0) else None
+            if fold is None or fold.outcome.stopped:  # what has half learned has not yet fitted the noise
+                done = f"{len(trained)} of {self.folds_in_doubt}"
+                settings.tell_cut("folds", f"rows left out were to confirm the fit in {done} folds")
+                return choose_factor(trained) if trained else 1.0
+            trained.append((fold.process, rows, source.take(out).to(torch.float64)))
+        return choose_factor(trained) if trained else CONSTANT
 
-    def _train_quietly(self, rows: RowSource, rank: int) -> GaussianProcess:
+    def _train_quietly(self, rows: RowSource, rank: int) -> Fit:
         """The same training on some of the rows, from its beginning."""
         again = copy(self)
         again.settings = self.settings.quiet(min(self.settings.max_iter, _FOLD_STEPS))
         usable = max(self.group, min(rank, rows.n_rows) // self.group * self.group)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CertgpWarning)
-            return again.fit(rows, usable).process
+            return again.fit(rows, usable)
 
     def decide_noise(self, process: GaussianProcess, source: RowSource, outputs: int = 1) -> None:
         """Give the process of a fit to these rows noise(x), where rows predicted without their own targets want it;
@@ -152,9 +153,8 @@ class Trainer(ABC):
             rng, left = settings.new_generator(), settings.seconds_left()
             seen = add_noise_model(process, source, rng, settings.wants_input_noise, outputs, left)
             if seen is not None:
-                settings.tell_cut(
-                    "noise", f"whether noise depends on the input from {seen:,} of {source.n_rows:,} rows"
-                )
+                wanted = min(source.n_rows, MOST_ROWS)
+                settings.tell_cut("noise", f"whether noise depends on the input from {seen:,} of {wanted:,} rows")
 
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
         """About how many seconds a fit takes on one thread (docs/decisions/0038); what depends on no clock can decide
