@@ -151,6 +151,10 @@ def test_several_outputs_have_a_part_each_and_share_the_room(pair, both, tmp_pat
     assert short.count("Charts of this output have no room") == 1
     with pytest.raises(InvalidInputError, match="the outputs are 0, 1"):
         pair.report(X, y, outputs=["z"])
+    with pytest.raises(InvalidInputError, match="the outputs are 0, 1"):
+        pair.report(X, y, outputs="01")  # a name, and not two of them
+    with pytest.raises(InvalidInputError, match="outputs is empty; name one or more of 0, 1"):
+        pair.report(X, y, outputs=[])
     y[1:, 1] = np.nan
     assert "<h1>A model of output 0</h1>" in pair.report(X[:9], y[:9], outputs=[0]).html
     with pytest.raises(InvalidInputError, match="output 1 of y has 1 row"):
