@@ -140,6 +140,8 @@ def test_identifiers_among_numbers_are_named_and_left_out(certgp, tmp_path) -> N
     assert library.load("m").table_.left_out == tuple(found["left_out"].items())
     kept = json.loads(certgp(*fit, "--keep", "order_id", "--out", "k", "--json").out)
     assert (kept["left_out"], kept["columns"]) == ({}, ["order_id", "a", "b"])
+    ranks = certgp("rank", table, "--target", "price", "--method", "sparse", "--max-rank", 2, "--max-iter", 1)
+    assert "note: column 'order_id' is left out: an identifier" in ranks.err
     told = certgp("report", "m", table, "--out", "r.html")
     assert told.code == 0, told.err
     assert "left out: an identifier" in (tmp_path / "r.html").read_text()

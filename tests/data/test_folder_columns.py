@@ -58,7 +58,7 @@ def test_one_part_has_the_columns_of_all(folder):
 
 
 def test_numbers_are_stored_short_where_that_loses_nothing(tmp_path):
-    for year, name in ((2001, "short"), (2**24 + 1, "long")):
+    for year, name in ((2001, "short"), (2**24 + 1, "long"), (1e300, "large")):
         table = frame().assign(year=year).astype({"x": np.float32, "y": np.float32})
         table.drop(columns="month").to_parquet(tmp_path / name, partition_cols=["year"])
         rows = read(tmp_path / name, target="y")

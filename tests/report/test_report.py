@@ -17,7 +17,7 @@ from certgp.data import as_rows
 from certgp.errors import ConvergenceWarning, InvalidInputError
 from certgp.estimators.reporting import gather_facts
 from certgp.markup import Markup, tag
-from certgp.report import make_outputs_report
+from certgp.report import Curve, input_charts, make_outputs_report
 
 VOID = {"meta", "input", "br", "link", "hr"}
 
@@ -151,10 +151,24 @@ def test_several_outputs_have_a_part_each_and_share_the_room(pair, both, tmp_pat
     assert short.count("Charts of this output have no room") == 1
     with pytest.raises(InvalidInputError, match="the outputs are 0, 1"):
         pair.report(X, y, outputs=["z"])
+    with pytest.raises(InvalidInputError, match="the outputs are 0, 1"):
+        pair.report(X, y, outputs="01")  # a name, and not two of them
+    with pytest.raises(InvalidInputError, match="outputs is empty; name one or more of 0, 1"):
+        pair.report(X, y, outputs=[])
     y[1:, 1] = np.nan
     assert "<h1>A model of output 0</h1>" in pair.report(X[:9], y[:9], outputs=[0]).html
     with pytest.raises(InvalidInputError, match="output 1 of y has 1 row"):
         pair.report(X, y)
+
+
+@pytest.mark.parametrize(("count", "is_cut"), [(20, False), (21, True)])
+def test_names_that_have_no_room_are_counted(count, is_cut):
+    at = np.arange(float(count))
+    drawn = input_charts.effect(
+        Curve("place", at, at, at - 1, at + 1, tuple(f"p{k}" for k in range(count))), (0, 21), "y"
+    )
+    assert ("the first 20 of 21 values" in drawn) is is_cut
+    assert f"p{count - 1}</t" in drawn  # the last one is in the table
 
 
 def test_one_row_is_not_enough(fitted):

@@ -83,6 +83,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     rows = data.read()
     for note in rows.notes:
         console.notice(f"note: {note}")
+    for each in rows.left_out if rows.encoding is None else rows.encoding.left_out:
+        console.notice(f"note: column {each.name!r} is left out: {each.reason}")
     model = build_model(
         arguments.method, arguments.kernel, arguments.max_rank, arguments.seed, [console.iteration], arguments.max_iter
     )

@@ -85,7 +85,7 @@ def _report_outputs(
     train = (
         [part.models[0].rows for part in model.outputs_] if rows is None else split_rows(model, *check_row_pair(rows))
     )
-    chosen = range(len(names)) if outputs is None else [_number_of(each, names) for each in outputs]
+    chosen = range(len(names)) if outputs is None else _numbers_of(outputs, names)
     found = []
     for j in chosen:
         own = held_out[j]
@@ -95,6 +95,13 @@ def _report_outputs(
     if len(found) == 1:
         return make_report(replace(found[0], title=title or found[0].title))
     return make_outputs_report(title or f"A model of {', '.join(facts.target for facts in found)}", found)
+
+
+def _numbers_of(outputs: Sequence[int | str], names: Sequence[str]) -> list[int]:
+    """The numbers of some outputs; a name alone is that of one."""
+    if len(outputs) == 0:
+        raise InvalidInputError(f"outputs is empty; name one or more of {', '.join(names)}, or leave it out for all")
+    return [_number_of(each, names) for each in ([outputs] if isinstance(outputs, str) else outputs)]
 
 
 def _number_of(output: int | str, names: Sequence[str]) -> int:

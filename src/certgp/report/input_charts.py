@@ -55,6 +55,8 @@ def effect(each: Curve, limits: tuple[float, float], target: str) -> Markup:
         for x, m, low, high in zip(values, each.mean, each.lower, each.upper, strict=True)
     ]
     reading = f"Predicted {target}, averaged over held-out rows with {each.name} set to each value; 95 % band."
+    if len(each.labels) > _MOST_BARS:
+        reading += f" Drawn are the first {_MOST_BARS} of {len(each.labels)} values; the table has all."
     return figure(f"Effect of {each.name}", drawing, reading, [each.name, "average", "95 % band"], rows)
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from certgp.checks import check_positive
 from certgp.training.history import Callback, Iteration, OptimisationResult
 
-_RESERVED, _MOST_RESERVED = 0.15, 0.7  # of the time limit, for what follows training: at least, and at most
+_RESERVED, MOST_RESERVED = 0.15, 0.7  # of the time limit, for what follows training: at least, and at most
 _SLOWEST = 20.0  # times the CPU seconds: no machine is taken for busier
 INTERRUPTED = "the fit was interrupted"
 
@@ -34,10 +34,10 @@ class StopRule:
         self._last = self._start = now()
         self._worked_before = worked()
         self._after, self._share, self._offset = 0.0, 1.0, 0.0
-        self._most = _MOST_RESERVED
+        self._most = MOST_RESERVED
         self.cuts: dict[str, str] = {}  # what was shortened to keep to the limit, in words
 
-    def reserve(self, seconds: float, most: float = _MOST_RESERVED) -> None:
+    def reserve(self, seconds: float, most: float = MOST_RESERVED) -> None:
         """So many CPU seconds follow training: conditioning on all rows, the noise. At most this share of the limit is
         kept for them; less than they take is enough where they can be shortened.
         """

@@ -32,6 +32,7 @@ from certgp.training.restraint import (
     restrain,
     split_folds,
 )
+from certgp.training.stopping import MOST_RESERVED
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,7 @@ class Trainer(ABC):
     only_folds: ClassVar[bool] = (
         False  # is training made of folds and small samples, so that rows may lie on a cluster?
     )
-    most_reserved: ClassVar[float] = 0.7  # share of a time limit that is kept for what follows training
+    most_reserved: ClassVar[float] = MOST_RESERVED  # share of a time limit that is kept for what follows training
     group: int = 1  # features come in groups of this size
 
     def __init__(self, settings: Settings) -> None:
