@@ -76,6 +76,16 @@ def test_what_is_done_is_saved_even_where_the_proof_is_not_awaited(certgp, inter
     assert load("m").n_rows_ == 80
 
 
+def test_a_proof_that_fails_does_not_lose_the_fit(certgp, interrupt, monkeypatch):
+    def proof(*_: object) -> None:
+        raise MemoryError
+
+    interrupt()
+    monkeypatch.setattr(fit, "prove", proof)
+    assert certgp(*FIT).code == 2
+    assert load("m").n_rows_ == 80
+
+
 def test_with_a_checkpoint_the_same_command_goes_on(certgp, interrupt, tmp_path):
     interrupt(6)
     command = (*FIT, "--checkpoint", "c", "--json")

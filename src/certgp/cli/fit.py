@@ -65,6 +65,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         _save(model, arguments.out, console)
         console.notice(f"interrupted before all was proven and scored; the model itself is done: {arguments.out}")
         return INTERRUPTED
+    except Exception:
+        _save(model, arguments.out, console)  # whatever went wrong with the proof or the scores, the fit is not lost
+        raise
     return 0
 
 
