@@ -35,10 +35,6 @@ class DataFileError(CertgpError, ValueError):
     """A data file cannot be read or does not hold what was asked for."""
 
 
-class LineLengthError(DataFileError):
-    """A line of a text file has more or fewer fields than the header."""
-
-
 class TableProblemsError(CertgpError, ValueError):
     """Everything that is wrong with a table, column by column, in one message.
 

@@ -34,10 +34,11 @@ def folder(tmp_path_factory):
 def test_lines_of_other_lengths_are_among_the_problems(certgp, folder) -> None:
     (folder / "short.csv").write_text("colour,size,price\nred,1.5,3\nblue,2.5\ngreen,x1,5\nred,1,7,8\nred,2,9\n")
     outcome = certgp("fit", folder / "short.csv", "--target", "price", "--out", folder / "short.model")
-    first, lines, column = outcome.err.splitlines()
-    assert first.startswith("error: the table has 2 problems")
-    assert lines.startswith(f"- line 3 of {folder / 'short.csv'} has 2 field(s) where the header has 3")
-    assert lines.endswith("(--on-bad-rows skip) (1 more such line)")
+    first, line, lines, column = outcome.err.splitlines()
+    assert first.startswith("error: the table has 3 problems")
+    assert line.startswith(f"- line 3 of {folder / 'short.csv'} has 2 field(s) where the header has 3")
+    assert line.endswith("(--on-bad-rows skip)")
+    assert lines == "- 2 lines in all have more or fewer fields than the header"
     assert "row 3 (line 4) holds 'x1'" in column
     assert not (folder / "short.model").exists()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from certgp.errors import DataFileError, LineLengthError
+from certgp.errors import DataFileError
 
 _COMPRESSIONS = ("", ".gz", ".bz2", ".zst", ".lz4")  # unpacked on the way
 DELIMITERS = {f".csv{packed}": "," for packed in _COMPRESSIONS} | {f".tsv{packed}": "\t" for packed in _COMPRESSIONS}
@@ -112,7 +112,7 @@ def _refuse_line(path: Path, delimiter: str, names: Sequence[str]) -> None:
         if found is None:
             raise
         line, expected, got = found.groups()
-        raise LineLengthError(
+        raise DataFileError(
             f"line {line} of {path} has {got} field(s) where the header has {expected}; give every row as many values "
             "as the header and put quotes around text with commas, or leave such rows out (on_bad_rows='skip', "
             "--on-bad-rows skip)"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from certgp.data.files import Keeping
 from certgp.data.store import StoredRows
-from certgp.errors import LineLengthError, TableProblemsError
+from certgp.errors import DataFileError, TableProblemsError
 from certgp.tabular.columns import Column, MeanColumn, MomentColumn
 from certgp.tabular.encoding import Encoding, TableOptions
 from certgp.tabular.learning import FOLDS, Learned, Training, learn_encoding
@@ -69,12 +69,15 @@ class SurveyedTable:
         problems: list[str | None] = []
         try:
             surveys, n, kept = _survey(table, names, roles, options)
-        except LineLengthError as error:  # what is wrong with the other lines is told with it
-            assert isinstance(table, FileTable)
-            table = table.without_ragged_lines()
+        except DataFileError as error:
+            if not isinstance(table, FileTable) or table.files.skipped is not None:
+                raise
+            table = table.without_damage()  # what is wrong with the rest is told with it
             surveys, n, kept = _survey(table, names, roles, options)
-            problems = [f"{error}{table.further_ragged_lines()}"]
-        if n == 0 and not problems:
+            if n == 0:
+                raise
+            problems = [str(error), *table.further_damage()]
+        if n == 0:
             raise TableProblemsError([f"{table.title} has no rows; at least one is needed"])
         asked = [name for name in roles.inputs if name in options.keep or not surveys[name].is_identifier]
         problems += [problem_of_input(surveys[name], table, not options.imputes, skips) for name in asked]

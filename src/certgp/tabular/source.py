@@ -113,14 +113,14 @@ class FileTable(RawTable):
             self._parsed.append(start)
             self.ragged[path] = len(lines)
 
-    def without_ragged_lines(self) -> FileTable:
-        """The same rows but for lines of other lengths, which each pass counts in ``ragged``."""
+    def without_damage(self) -> FileTable:
+        """The same rows but for lines of other lengths and what cannot be read."""
         return FileTable(replace(self.files, skipped=Skipped()), self.text)
 
-    def further_ragged_lines(self) -> str:
-        """Words for how many lines of other lengths there are beside the first."""
-        further = sum(self.ragged.values()) - 1
-        return f" ({further:,} more such line{'s' if further > 1 else ''})" if further > 0 else ""
+    def further_damage(self) -> list[str]:
+        """How many lines of other lengths the last pass left out, where there was more than one."""
+        lines = sum(self.ragged.values())
+        return [f"{lines:,} lines in all have more or fewer fields than the header"] if lines > 1 else []
 
     def count_left_out(self, rows: NDArray[np.int64]) -> None:
         """Note what is left out of the table: lines of other lengths, and these of the rows that could be read."""
