@@ -37,7 +37,7 @@ demo: $(READY)
 	$(BIN)/certgp demo --out certgp-demo
 
 test: $(READY)
-	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 25
 
 check: format lint types layers docs test
 
