@@ -46,6 +46,21 @@ def test_columns_of_noise_end_in_a_constant_and_a_warning(model, n, d):
     assert_mentions(found[WeakSignalWarning], "left out of the training", "mean and the scatter")
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        FourierGP(30, max_iter=40, random_state=0),
+        AutoGP(20, candidates=("fourier", "mercer-marginal"), max_iter=20, random_state=0),
+    ],
+    ids=["fourier", "auto"],
+)
+def test_without_confirmation_a_fit_stays_as_its_objective_has_it(model):
+    (X, y), (X_test, y_test) = noise(60, 12, 2), noise(300, 12, 3)
+    model, found = fit_and_listen(model.set_params(confirm=False), X, y)
+    assert WeakSignalWarning not in found
+    assert model.nlpd(X_test, y_test) > constant_nlpd(y, y_test) + 0.5  # which is what the confirmation is for
+
+
 @every_estimator
 @pytest.mark.parametrize("n", [2, 4])
 def test_a_handful_of_rows_gives_their_mean_and_scatter(cls, n):

@@ -41,11 +41,14 @@ def test_the_papers_models_have_its_likelihood_order_and_frequencies():
     parameters = low.build(x, 0).get_params()
     assert parameters["input_scale"] == pytest.approx(x.std())  # alpha = 1 / sqrt 2 for standardised x
     wanted = {"objective": "marginal", "index_set": "total_degree", "variance": "paper", "projection": None}
+    wanted |= {"confirm": False}
     assert {key: parameters[key] for key in wanted} == wanted
     assert dtc.build(x, 0).get_params() == parameters | {"variance": "dtc"}
     (fourier,) = curve_models(PAPER, FOURIER, 68)
     parameters = fourier.build(x, 5).get_params()
     wanted = {"sampling": "iid", "winsorize": False, "objective": "marginal", "variance": "paper", "random_state": 5}
+    wanted |= {"confirm": False}
+    assert not EXACT_GP.build(x, 0).get_params()["confirm"]
     assert {key: parameters[key] for key in wanted} == wanted
 
 

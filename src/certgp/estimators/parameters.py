@@ -36,6 +36,9 @@ class SharedParameters:
         which rows predicted without their own targets are likeliest (``noise_model_``); where a Gaussian is as good to
         within two standard errors, the fit is the Gaussian one. Costs up to three fits. Certificates speak of the GP
         with these weights
+    confirm : where rows are few for the numbers that are learned from them, rows left out of the whole training must be
+        predicted better than by a constant; else the model is made less sure, with a ``WeakSignalWarning``. False: the
+        fit as its objective has it
     calibrate : learn from nine tenths of the rows and scale the predictive noise (``noise_scale_``) to suit the last
         tenth, on which the model is then conditioned too
     random_state : seed of the subsamples
@@ -52,6 +55,7 @@ class SharedParameters:
     warp: bool | Literal["auto"] = False
     noise: str = "auto"
     likelihood: str = "gaussian"
+    confirm: bool = True
     calibrate: bool = False
     random_state: Any = None
     verbose: int = 0

@@ -3,7 +3,9 @@ r"""A curve from 25 points: f(x) = (3 sin 2x + cos 10x + x / 4) / 2 with x ~ N(0
 [paper, appendix, "Curve learning via low-rank kernel approximations"]
 
 As in the paper: 25 points without noise, 34 eigenfunctions (MGP, r = 34) and 34 frequencies (FGP, r = 68). The ranks
-exceed the number of points, which is meant: ``cap_rank=False`` keeps them. Two variants of each model:
+exceed the number of points, which is meant: ``cap_rank=False`` keeps them. Nor do rows left out have to confirm
+the exact GP and the paper's models (``confirm=False``): they are as their likelihood has them. Two variants of each
+model:
 
     paper    marginal likelihood; MGP: degrees 0, 1, .., r - 1 under the input measure of the standardised x, alpha =
              1 / sqrt 2 held; FGP: independent frequencies, inputs as they are
@@ -71,6 +73,7 @@ class CurveModel:
             "length_scale": START_LENGTH_SCALE,
             "noise": "constant",
             "random_state": random_state,
+            "confirm": self.variant == OWN and self.features != EXACT,
         }
         if self.features == EXACT:
             return ExactGP(**common)

@@ -59,6 +59,7 @@ class Settings:
     noise_variance: float | None = None
     noise: str = "auto"
     likelihood: str = "gaussian"
+    confirm: bool = True
     optimize: bool = True
     objective: str = "marginal"
     variance: str = "lowrank"

@@ -142,15 +142,15 @@ class Contest:
         """The same as far as the held-out rows confirm it, and folds where rows are few: being the best of several on
         few rows says little.
         """
-        complete = self.complete(standing)
-        if self.is_over:
+        complete, trainer = self.complete(standing), standing.entry.trainer(self._clock)
+        if self.is_over or not trainer.settings.confirm:
             return complete
         learned = self._rows(standing.positions)
         some = learned.sample(_CONSTANT_ROWS, np.random.default_rng(0))
         if prefers_constant(standing.losses, some, self._held_out):
             factor = choose_factor([(standing.fit.process, learned, self._held_out)])
         else:
-            factor = standing.entry.trainer(self._clock).find_factor(complete, self._source)
+            factor = trainer.find_factor(complete, self._source)
         if factor == 1.0:
             return complete
         warn_about_weak_signal(factor, self._source.n_rows)
