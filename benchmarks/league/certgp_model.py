@@ -50,7 +50,13 @@ def run(job: Job):
     about = {"certgp": certgp.__version__, "torch": torch.__version__}
     gain = gp.noise_gain_
     about |= {"method": gp.method_, "noise_accepted": None if gain is None else bool(gain.accepted)}
+    if isinstance(gp, certgp.AutoGP):
+        about |= {"choice": gp.choice_, "trials": [describe_trial(each) for each in gp.trials_]}
     return found, about
+
+
+def describe_trial(trial) -> dict[str, object]:
+    return {"method": trial.name, "nlpd": trial.score, "cpu_seconds": trial.seconds, "rows": trial.rows}
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from certgp.plots.style import save_figure
 from certgp_paper.page.markdown import markdown_table
@@ -17,7 +18,8 @@ from league.scores import METRICS
 from league.standing import mean_seconds, near_first
 from league.table import Table
 
-CHAMPION = "AutoGP medium"
+RACES = ("AutoGP low", "AutoGP medium", "AutoGP high")
+CHAMPION, PEER = "AutoGP medium", "LightGBM"
 NAMES = {"nlpd": "NLPD", "crps": "CRPS", "rmse": "RMSE", "coverage95": "Coverage of 95 % intervals"}
 NAMES |= {"width95": "Mean width of 95 % intervals", "cpu_seconds": "CPU seconds of fit and prediction"}
 NAMES |= {"peak_megabytes": "Peak memory, MB"}
@@ -55,8 +57,8 @@ class Page:
         return most is not None and self.table.about(data)["rows"] > most
 
     def text(self) -> str:
-        parts = [INTRODUCTION, self.progress(), self.standing(), self.losses(), self.tables(), self.traps()]
-        return "\n\n".join([*parts, self.without_result(), SETTINGS, self.candidates()]) + "\n"
+        parts = [INTRODUCTION, self.progress(), self.standing(), self.losses(), self.races(), self.tables()]
+        return "\n\n".join([*parts, self.traps(), self.without_result(), SETTINGS, self.candidates()]) + "\n"
 
     def progress(self) -> str:
         cells, whole = len(self.table.cells), self.planned()
@@ -126,6 +128,35 @@ class Page:
         parts.append(f"`{CHAMPION}`, the default, is behind a peer in {len(behind)} places:")
         parts.append(markdown_table(heads, [loss.cells() for loss in behind]) if behind else "(none)")
         return "\n\n".join(parts)
+
+    def races(self) -> str:
+        """What it costs that several methods are tried, in CPU seconds, beside one fit and beside a peer's search."""
+        names = [name for name in self.contestants if name in RACES]
+        rows = [
+            [data, *(self._race(data, name) for name in names), *self._low_and_peer(data)]
+            for data in self.table.data
+            if any(self.table.splits(data, name) for name in names)
+        ]
+        if not rows:
+            return "## What a race costs\n\nNo race has been played yet."
+        heads = ["data", *(_named(name, self.ours) for name in names), f"low minus {PEER}"]
+        return "\n\n".join(["## What a race costs", RACE_COSTS, markdown_table(heads, rows)])
+
+    def _race(self, data: str, name: str) -> str:
+        """Seconds in all and how many times those of the winner's own fit; the winners."""
+        cells = [self.table.cells[data, name, split] for split in self.table.splits(data, name)]
+        known = [(cell["cpu_seconds"], winner_of(cell)) for cell in cells if winner_of(cell) is not None]
+        if not known:
+            return ""
+        total = sum(seconds for seconds, _ in known)
+        times = total / max(sum(winner["cpu_seconds"] for _, winner in known), 0.01)
+        winners = ", ".join(dict.fromkeys(winner["method"] for _, winner in known))
+        return f"{total / len(known):.0f} s, {times:.1f} times: {winners}"
+
+    def _low_and_peer(self, data: str) -> list[str]:
+        splits = self.table.common_splits(data, [RACES[0], PEER])
+        low, peer = (self.table.value(data, name, "cpu_seconds", splits) for name in (RACES[0], PEER))
+        return ["" if low is None or peer is None else f"{low - peer:+.0f} s"]
 
     def candidates(self) -> str:
         """How many settings each search judged, fewest and most over its cells."""
@@ -217,6 +248,12 @@ class Page:
         )
 
 
+def winner_of(cell: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The fit that a race kept, probes of the same method included; None where the cell does not say."""
+    about = cell.get("about", {})
+    return next((each for each in about.get("trials", ()) if each["method"] == about["method"]), None)
+
+
 def _named(name: str, ours: set[str]) -> str:
     return f"**{name}**" if name in ours else name
 
@@ -229,6 +266,10 @@ figure in it is typed by hand. Settings and rules are in [decision 0043](decisio
 
 TABLES = """Means over the splits that were played, whose number is in parentheses where it is not one; y has standard
 deviation one. Lowest in bold. x: no result, see [below](#without-a-result). Empty: not played yet."""
+
+RACE_COSTS = f"""CPU seconds of fit and prediction, and how many times those of the fit that was kept: probes, other
+finalists, warped columns, noise and predictions are the rest. Last column: the low effort beside the search of
+{PEER}, on the splits that both have."""
 
 TRAPS = """Splits are `train_test_split(X, y, test_size=0.1, random_state=s)`, s = 0 to 4, standardised with the
 training part."""

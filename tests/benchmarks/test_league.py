@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.linear_model import Ridge
 import certgp
 from league import play as playing
 from league import ridge
-from league.certgp_model import Observations, build
+from league.certgp_model import Observations, build, run
 from league.contestants import CONTESTANTS, search_seconds
 from league.data import Rows, load_rows
 from league.distributions import (
@@ -207,6 +208,13 @@ def test_our_models_are_scored_by_their_own_density():
     assert found.quantiles(np.array([0.025, 0.975])) == pytest.approx(np.column_stack([lower, upper]))
     assert build("AutoGP effort=low", 3).get_params()["effort"] == "low"
     assert build("DeepFourierGP members=3", 3).get_params()["members"] == 3
+
+
+def test_a_race_tells_what_it_tried():
+    _, about = run(replace(linear_job(), variant="AutoGP effort=low", is_practice=True))
+    assert about["choice"].startswith(about["method"])
+    assert about["method"] in [each["method"] for each in about["trials"]]
+    assert all(each["cpu_seconds"] > 0.0 and each["rows"] < 100 for each in about["trials"])
 
 
 # ---------------------------------------------------------------------------------------- cells
@@ -403,6 +411,23 @@ def test_the_page_names_intervals_of_ours_that_cover_too_little(tmp_path):
     assert "at least 500 test rows: LocalGP on yacht 0.900." in (tmp_path / "league.md").read_text()
 
 
+def test_the_page_says_what_races_cost(tmp_path):
+    def race(seconds: float, fits: dict[str, float], winner: str) -> dict[str, object]:
+        trials = [{"method": name, "nlpd": 0.0, "cpu_seconds": s, "rows": 90} for name, s in fits.items()]
+        return cell(0.0, seconds, about={"method": winner, "trials": trials})
+
+    cells = {
+        ("yacht", "AutoGP low", 0): race(6.0, {"local": 2.0, "exact": 3.0}, "exact"),
+        ("yacht", "AutoGP medium", 0): race(8.0, {"local": 2.0, "exact": 3.0}, "local"),
+        ("yacht", "AutoGP medium", 1): race(10.0, {"local": 4.0}, "local"),
+        ("yacht", "AutoGP medium", 2): cell(0.0),  # played before cells said so
+        ("yacht", "LightGBM", 0): cell(0.0, 20.0),
+    }
+    write_page(Table(cells), tmp_path)
+    row = "| yacht | 6 s, 2.0 times: exact | 9 s, 3.0 times: local | -14 s |"
+    assert row in (tmp_path / "league.md").read_text()
+
+
 def test_the_page_has_its_pictures(table, tmp_path):
     write_page(table, tmp_path)
     for name in ("league-ranks.png", "league-cost.png"):
@@ -411,4 +436,6 @@ def test_the_page_has_its_pictures(table, tmp_path):
 
 def test_a_page_without_cells_is_no_error(tmp_path):
     write_page(read_table(tmp_path), tmp_path)
-    assert "Too few cells to rank anybody." in (tmp_path / "league.md").read_text()
+    text = (tmp_path / "league.md").read_text()
+    assert "Too few cells to rank anybody." in text
+    assert "No race has been played yet." in text
