@@ -159,7 +159,7 @@ def test_budgets_in_words_are_those_of_the_methods():
         settings = build_as_in_paper(method, "elevators", 0).get_params()
         assert f"then {settings['max_iter']} of" in recipe
         assert f"batches of {settings['batch_size']:,}" in recipe
-        assert (settings["training"], settings["calibrate"], settings["variance"]) == ("paper", False, "lowrank")
+        assert (settings["training"], settings["calibrate"], settings["variance"]) == ("paper", False, "paper")
     for group, text in words.items():
         for method in group.split(", "):
             settings = build(method, 14_939, 0).get_params()

@@ -38,8 +38,8 @@ def build(method: str, n: int, seed: int, effort: Effort = FULL) -> Method:
 def build_as_in_paper(method: str, data: str, seed: int, effort: Effort = FULL) -> Method:
     """DMGP or DFGP, unfitted, for a data set by its name, as the paper's text defines and trains them.
 
-    The low-rank model's own variance, its box of indices, iid frequencies, and ``training="paper"``; no row is held out
-    and nothing is calibrated.
+    The low-rank model's own variance (``"paper"``: without a fall-back to the prior), its box of indices, iid
+    frequencies, and ``training="paper"``; no row is held out and nothing is calibrated.
     """
     options: dict[str, Any] = {
         "hidden": effort.hidden,
@@ -49,10 +49,11 @@ def build_as_in_paper(method: str, data: str, seed: int, effort: Effort = FULL) 
         "learning_rate": effort.recipe_rate(data),
         "calibrate": False,
         "noise": "constant",
+        "variance": "paper",
         "random_state": seed,
     }
     if method == "DMGP":
-        return DeepMercerGP(index_set="box", variance="lowrank", **options)
+        return DeepMercerGP(index_set="box", **options)
     return DeepFourierGP(sampling="iid", **options)
 
 

@@ -40,7 +40,7 @@ Positions = NDArray[np.int64]
 _START_LENGTH_SCALE = 1.0
 _FEWEST_HELD_OUT = 10  # fewer rows cannot tell a good epoch from a lucky one
 _FULL_BATCH_STAGES = 4  # the embedding is standardised anew between them
-# The paper's recipe. Its text leaves these open; they were chosen on held-out training rows (docs/decisions/0027)
+# The paper's recipe. Its text leaves these open; they were chosen on held-out training rows (docs/decisions/0033)
 _PRETRAINING_SHARE = 0.5  # of max_iter: epochs on squared error
 _PRETRAINING_RATE = 1e-3
 _HEAD_STEPS, _HEAD_RATE = 1, 1e-4  # of length-scales and variances, an epoch, on all rows
