@@ -12,7 +12,7 @@ from certgp.cli.words import in_cli_words
     [
         ("max_iter=100 iterations were used up; raise max_iter for a better fit",
          "--max-iter 100 iterations were used up; raise --max-iter for a better fit"),
-        ("max_seconds=2.5 is used up; a longer limit", "--time-limit 2.5 is used up; a longer limit"),
+        ("max_seconds is used up; a longer limit", "--time-limit is used up; a longer limit"),
         ("rank=50 is more than the 12 distinct row(s) of X; rank 12 is used",
          "--rank 50 is more than the 12 distinct row(s) of X; rank 12 is used"),
         ("rank='auto' chooses the rank by a certificate", "--rank auto chooses the rank by a certificate"),

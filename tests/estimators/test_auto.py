@@ -11,7 +11,7 @@ from estimator_cases import problem
 
 import certgp
 from certgp import AutoGP, SparseGP
-from certgp.errors import CertgpWarning, InvalidInputError, NotCertifiableError
+from certgp.errors import CertgpWarning, InvalidInputError, NotCertifiableError, WeakSignalWarning
 from certgp.training.recipes.race.contest import Contest
 
 pytestmark = pytest.mark.filterwarnings("ignore::certgp.errors.CertgpWarning")
@@ -160,6 +160,47 @@ def test_a_rank_to_be_proven_is_sought_among_methods_that_can_prove_it():
     assert gp.choice_.startswith(f"{gp.method_}: lowest mean") or "it can be certified" in gp.choice_
     assert gp.certify().kl.upper <= 0.05 * 300
     assert gp.rank_ <= 60
+
+
+@pytest.mark.parametrize("calls", [6, 30])
+def test_an_interrupted_search_for_a_rank_says_what_it_had_chosen(calls):
+    X, y = problem(n=300, d=1)
+    gp = AutoGP(rank="auto", tolerance=1e-6, max_rank=128, random_state=0, callbacks=[After(calls, interrupt)])
+    with pytest.warns(CertgpWarning, match="the fit was interrupted"):
+        gp.fit(X, y)
+    assert gp.method_ in ("mercer", "sparse", "fourier")
+    assert gp.choice_.startswith(f"{gp.method_}: ")
+    assert gp.trials_
+    assert gp.stop_reason_ == "the fit was interrupted"
+    assert gp.score(X, y) > 0.8
+
+
+def test_inputs_that_do_not_vary_are_fitted():
+    y = np.random.default_rng(0).standard_normal(80)
+    gp = AutoGP(max_iter=5, random_state=0).fit(np.ones((80, 2)), y)
+    assert gp.predict(np.ones((1, 2)))[0] == pytest.approx(y.mean(), abs=0.3)
+
+
+def test_noise_that_is_asked_for_is_learned_from_all_rows():
+    """The rows that a race learns from are fewer than noise(x) needs; all rows are enough."""
+    X, y = problem(n=230, d=1)
+    gp = AutoGP(noise="input", candidates=("exact", "mercer"), rank=10, max_iter=10, random_state=0).fit(X, y)
+    assert {trial.name for trial in gp.trials_} == {"exact", "mercer"}
+    assert gp.noise_gain_.accepted
+    with pytest.raises(InvalidInputError, match="noise='input' needs"):
+        AutoGP(noise="input", candidates=("exact", "mercer"), rank=10, random_state=0).fit(X[:150], y[:150])
+
+
+def test_robust_fits_are_not_restrained_after_the_rows_were_weighed():
+    rng = np.random.default_rng(0)
+    X, _ = problem(n=120, d=1)
+    y = np.sin(1.5 * X[:, 0]) + 0.1 * rng.standard_normal(120)
+    y[::10] += 5.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", WeakSignalWarning)
+        gp = AutoGP(candidates=("exact", "exact-matern"), likelihood="student", max_iter=20, random_state=0).fit(X, y)
+    error = gp.predict(X) - np.sin(1.5 * X[:, 0])
+    assert np.sqrt(np.mean(error**2)) < 0.1
 
 
 def test_so_far_speaks_of_the_method_in_training_or_of_the_best_before():

@@ -10,9 +10,11 @@ import pytest
 import torch
 
 from certgp.data import Chunk, ChunkSource, Standardiser
+from certgp.errors import CertgpWarning, InvalidInputError
 from certgp.gp import ExactProcess, MixtureProcess
 from certgp.kernels import Gaussian
 from certgp.training import OptimisationResult
+from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.history import History, Iteration
 from certgp.training.recipes import Entry, Fit, Race, Settings, Terms, Trainer
 from certgp.training.recipes.race.clock import Clock
@@ -86,24 +88,25 @@ def test_the_time_is_kept_though_a_method_is_slow():
     )
     assert time.perf_counter() - began < 1.2 * 2.0
     assert fit.outcome.stopped
-    assert fit.outcome.reason == "max_seconds=2 is used up"
+    assert fit.outcome.reason == "max_seconds is used up; a longer limit gives a better fit"
     assert fit.process.n_rows == 200
 
 
-def test_the_clock_passes_records_on_and_tells_who_stopped_a_fit():
+def test_the_clock_passes_records_on_and_limits_single_fits():
     now, seen = [0.0], []
     record = Iteration(1, 0.0, 0.0, 0.0, 1)
     clock = Clock([seen.append], 10.0, lambda: now[0])
-    clock.allow(0.5)
+    half = clock.limit(0.5)
     assert not clock(record)
+    assert not half(record)
     now[0] = 6.0
-    assert clock(record)
-    assert (clock.expired, clock.stopped, clock.left, len(seen)) == (True, False, 4.0, 2)
-    clock.allow(0.5)
     assert not clock(record)
+    assert half(record)
+    assert (clock.stopped, clock.left, len(seen)) == (False, 4.0, 2)
+    assert not clock.limit(0.5)(record)
     user = Clock([lambda _: True])
     assert user(record)
-    assert (user.stopped, user.expired, user.has_limit) == (True, False, False)
+    assert (user.stopped, user.limit(), user.has_limit) == (True, None, False)
 
 
 def test_where_one_row_is_a_quarter_of_the_table_so_it_is_among_the_held_out_ones():
@@ -173,3 +176,98 @@ def test_a_mixture_with_weights_is_between_its_members():
     torch.testing.assert_close(mixed.covariance(rows.X).diagonal(), mixed.moments(rows.X)[1])
     draws = mixed.sample(rows.X[:1], 4_000, torch.Generator().manual_seed(0))
     assert float(draws.mean()) == pytest.approx(float(mixed.moments(rows.X[:1])[0][0]), abs=0.05)
+
+
+def weak_rows(n: int = 60) -> ChunkSource:
+    """Few rows of little signal, which folds would be asked about."""
+    rng = np.random.default_rng(1)
+    X = torch.from_numpy(rng.standard_normal((n, 2)))
+    return ChunkSource(Chunk(X, torch.sin(2.0 * X[:, 0]) + torch.from_numpy(rng.standard_normal(n))))
+
+
+class Counts:
+    """A callback that counts, and raises at a given call."""
+
+    def __init__(self, raises_at: int = 0) -> None:
+        self.calls, self.raises_at = 0, raises_at
+
+    def __call__(self, record) -> bool:
+        self.calls += 1
+        if self.calls == self.raises_at:
+            raise KeyboardInterrupt
+        return False
+
+
+def test_folds_end_with_the_time_limit(monkeypatch):
+    """Whether rows left out confirm the winner is asked in what is left of the time, not after it."""
+    monkeypatch.setattr("certgp.training.recipes.trainer.is_doubtful", lambda *_: True)
+    monkeypatch.setattr("certgp.training.recipes.race.contest.prefers_constant", lambda *_: False)
+    slow = [entry(name, Fake(length, 0.01), max_iter=30) for name, length in (("a", 1.0), ("b", 0.7))]
+    began = time.perf_counter()
+    fit = Race(slow, settings(), Terms(max_seconds=1.5)).fit(weak_rows(), 1)
+    assert time.perf_counter() - began < 1.2 * 1.5
+    assert fit.process.n_rows == 60
+
+
+def test_an_interrupt_ends_the_race_without_folds(monkeypatch):
+    monkeypatch.setattr("certgp.training.recipes.trainer.is_doubtful", lambda *_: True)
+    trained = []
+    monkeypatch.setattr(
+        FakeTrainer, "_train_quietly", lambda self, rows, rank: trained.append(rows) or self.fit_at(rows, rank)
+    )
+    user = Counts(raises_at=9)
+    with pytest.warns(CertgpWarning, match="interrupted"):
+        fit = Race([entry("a", Fake(1.0)), entry("b", Fake(0.7))], settings(callbacks=[user]), Terms()).fit(
+            weak_rows(), 1
+        )
+    assert (fit.interrupted, trained, user.calls) == (True, [], 9)
+
+
+def test_with_a_checkpoint_a_time_limit_puts_a_race_off(tmp_path):
+    """Each call goes on where the one before had to end, until nothing is left to do."""
+    path = tmp_path / "race.checkpoint"
+    seeds = [entry(f"s{k}", Fake(0.5 + k, 0.02), max_iter=8, confirm=False) for k in range(4)]
+    own = settings(checkpoint=FitCheckpoint(path, "a race", False))
+    seen = []
+    for _ in range(8):
+        fit = Race([replace(each, is_seeded=True) for each in seeds], own, Terms(max_seconds=0.4)).fit(source(100), 1)
+        seen.append(sum(trial.rows == 80 for trial in fit.trials))
+        if not path.exists():
+            break
+        assert "There was no time for" in fit.choice or "cut short by the time limit" in fit.choice
+    assert seen[-1] == 4
+    assert len(seen) > 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_method_without_proof_is_no_single_choice_where_proof_is_asked_for():
+    entries = [entry("quick", Fake(1.0), proof=False), entry("proven", Fake(0.5))]
+    few = source(30)
+    assert Race(entries, settings(), Terms()).fit(few, 1).method == "quick"
+    assert Race(entries, settings(), Terms(prefer="proof")).fit(few, 1).method == "proven"
+    late = [entries[0], replace(entries[1], most_rows=20)]
+    with pytest.raises(InvalidInputError, match="prefer='proof': of the candidates only quick"):
+        Race(late, settings(), Terms(prefer="proof")).fit(few, 1)
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_rows_of_hardly_any_different_inputs_are_held_out_at_random(inputs):
+    X = torch.zeros(80, 2, dtype=torch.float64)
+    X[:40, 0] = float(inputs - 1)
+    learned, held_out = split_rows(ChunkSource(Chunk(X, torch.arange(80.0).double())), np.random.default_rng(0))
+    assert (len(learned), len(held_out)) == (64, 16)
+    assert len(np.unique(X[learned, 0])) == inputs
+
+
+def test_a_method_that_fails_is_named():
+    class Broken(FakeTrainer):
+        def fit_at(self, rows, rank: int) -> Fit:
+            raise InvalidInputError("it cannot be")
+
+    entries = [
+        entry("good", Fake(1.0)),
+        entry("other", Fake(0.5)),
+        Entry("bad", lambda own: Broken(own, 1.0, 0.0), settings(), 1, True, 3),
+    ]
+    fit = Race(entries, settings(), Terms()).fit(source(), 1)
+    assert fit.choice.endswith("bad could not be trained: it cannot be.")

@@ -33,13 +33,16 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
     ----------
     rank : number of features of low-rank models, or "auto" (see ``MercerGP``), which exact, local and deep models and
         those without a proof do not take part in
-    effort : "low" trains one method on all rows, the one that probes like best; "medium" up to two, as long as all fits
-        together are estimated to cost at most about 2.5 times the winner's; "high" up to three after larger probes
+    effort : how many methods are trained on all rows. Exact and local models are, where rows are few enough for a fit
+        of some seconds ("low") or always. Of the others "low" trains the one that the probes like best, "medium" up to
+        three and "high", after larger probes, up to four, as long as all fits together are estimated to cost at most
+        about 2.5 (high: 6) times the winner's, or 12 (60) seconds
     max_seconds : of wall-clock time; fits are stopped early to keep it, to about a fifth. Which method wins may then
-        depend on the speed of the machine; without it, it does not
+        depend on the speed of the machine; without it, it does not. ``choice_`` names methods for which there was no
+        time
     prefer : "accuracy", or "proof": only methods whose distance to the exact GP can be proven win, not learned
-        frequencies and networks, and ``choice_`` says what that costs. With "accuracy" such a method wins only where
-        held-out rows cannot tell it from the best
+        frequencies and networks, and ``choice_`` says what that costs. With "accuracy" such a method wins where
+        held-out rows cannot tell it from the best and prefer it by no more than .01 nats to the one that wins
     combine : let the mixture of the finalists' predictive distributions predict, with the weights under which held-out
         rows are likeliest, where that gains more than its standard error on rows that the weights have not seen.
         ``certify`` refuses such a model. Predictions cost the sum of those of all members

@@ -39,7 +39,7 @@ from certgp.models import FittedModel
 from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.progress import ProgressLine
 from certgp.training.recipes import AUTOMATIC, DTYPES, Fit, Settings, Trainer
-from certgp.training.stopping import StopRule, interrupted_outcome
+from certgp.training.stopping import INTERRUPTED, StopRule, interrupted_outcome
 from certgp.training.student import ROUNDS, choose_student, settle_weights
 
 _CHECKPOINT_SEED = 0
@@ -144,6 +144,8 @@ class Fitting:
             return replace(fit, process=process)
 
         fit = self.told(self.trainer.fit_automatically(source, search))
+        if not proven:  # interrupted before the first rank was judged
+            return fit, None
         process, certificate = proven[0]
         return fit, certificate if fit.process is process else None
 
@@ -253,7 +255,11 @@ def run_rounds(
         if weighted is None:
             break
         fitting = prepare(weighted, summarise(weighted))
-        model, fit = fitting.run(calibrate)
+        try:
+            model, fit = fitting.run(calibrate)
+        except KeyboardInterrupt:
+            warn_user("the fit was interrupted; this is the model before the last weighing of the rows")
+            return model, replace(fit, outcome=replace(fit.outcome, converged=False, stopped=True, reason=INTERRUPTED))
     return model, fit
 
 

@@ -122,7 +122,7 @@ def search_rank(
             break
         if last:
             certificate = verdict.certificate
-            _explain(process.model.rank, certificate, tolerance, max_rank)
+            _explain(process.model.rank, certificate, tolerance, None if fit.interrupted else max_rank)
             break
         rank = min(2 * rank, max_rank)
     return fit, process, subject.in_user_units(certificate)
@@ -177,12 +177,16 @@ def _cut(process: LowRankProcess, verdict: _Verdict, tolerance: float) -> tuple[
     return process.truncated(step * high), certificate(step * high)
 
 
-def _explain(rank: int, certificate: Certificate, tolerance: float, max_rank: int) -> None:
+def _explain(rank: int, certificate: Certificate, tolerance: float, max_rank: int | None) -> None:
+    """Why the tolerance is missed: the largest rank was reached, or the fit was stopped (None)."""
     n = certificate.n_rows
+    advice = "The fit was stopped before it could try more; give it more time, or raise tolerance"
+    if max_rank is not None:
+        advice = f"Raise max_rank (now {max_rank}) or tolerance"
     warn_user(
         f"rank='auto' ended at rank {rank} with a certified KL per row between {certificate.kl.lower / n:.3g} and "
-        f"{certificate.kl.upper / n:.3g}, which does not meet tolerance={tolerance:g}. Raise max_rank "
-        f"(now {max_rank}) or tolerance; features dominated by the kernel trained with objective='elbo', fewer "
-        "dimensions (projection or embedding) and a Gaussian kernel need fewer features",
+        f"{certificate.kl.upper / n:.3g}, which does not meet tolerance={tolerance:g}. {advice}; features dominated "
+        "by the kernel trained with objective='elbo', fewer dimensions (projection or embedding) and a Gaussian kernel "
+        "need fewer features",
         RankWarning,
     )

@@ -158,6 +158,12 @@ def refuse_input_noise(why: str) -> None:
     raise InvalidInputError(f"noise='input' needs rows that the model has not seen, and {why}; use noise='auto'")
 
 
+def check_enough_rows(n_rows: int) -> None:
+    """Refuse noise='input' for fewer rows than it can be learned from, before anything is trained."""
+    if n_rows < FEWEST_ROWS:
+        refuse_input_noise(f"{n_rows} of them are fewer than {FEWEST_ROWS}")
+
+
 def learn_noise(process: GaussianProcess, unseen: Unseen, rng: np.random.Generator, always: bool) -> None:
     """Give a process the noise model that rows it has not seen choose, where they prefer it or ``always``."""
     unseen = unseen.sample(rng)

@@ -13,6 +13,7 @@ from certgp.training.history import Callback, Iteration, OptimisationResult
 _RESERVED, MOST_RESERVED = 0.15, 0.7  # of the time limit, for what follows training: at least, and at most
 _SLOWEST = 20.0  # times the CPU seconds: no machine is taken for busier
 INTERRUPTED = "the fit was interrupted"
+OUT_OF_TIME = "max_seconds is used up; a longer limit gives a better fit"  # of several fits each has a part of it
 
 
 class StopRule:
@@ -88,7 +89,7 @@ class StopRule:
 
     def _is_up_after(self, step: float) -> bool:
         if self.reason is None and self._max_seconds is not None and self._used() + step > self._allowed():
-            self.reason = f"max_seconds={self._max_seconds:g} is used up; a longer limit gives a better fit"
+            self.reason = OUT_OF_TIME
         return self.reason is not None
 
     def _used(self) -> float:

@@ -132,6 +132,11 @@ class Settings:
         return self.noise == "input"
 
     @property
+    def confirms(self) -> bool:
+        """Do rows left out have a say in how far a fit is believed? Student-t noise has weighed the rows already."""
+        return self.confirm and self.optimize and not self.is_student
+
+    @property
     def lengths_are_given(self) -> bool:
         """Did the user say at which length-scales to start?"""
         return self.length_scale is not None or (isinstance(self.kernel, Kernel) and self.kernel.lengths_given)

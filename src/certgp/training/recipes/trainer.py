@@ -114,7 +114,7 @@ class Trainer(ABC):
     def find_factor(self, process: GaussianProcess, source: RowSource) -> float:
         """By how much to raise the noise ratio: one where there is no doubt or nothing was learned."""
         settings = self.settings
-        if not (settings.confirm and settings.optimize) or settings.is_student or target_is_constant(source):
+        if not settings.confirms or target_is_constant(source):
             return 1.0
         if source.n_rows < FEWEST_ROWS:
             return CONSTANT

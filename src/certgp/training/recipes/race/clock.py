@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from certgp.training.history import Callback, Iteration, tell
+from certgp.training.stopping import StopRule
 
 
 class Clock:
-    """A training callback that passes records on to the user's and stops a fit whose time is up."""
+    """A training callback that passes records on to the user's, and the maker of the time limits of single fits."""
 
     def __init__(
         self,
@@ -21,10 +22,8 @@ class Clock:
     ) -> None:
         self._callbacks, self._now = tuple(callbacks), now
         self._end = math.inf if max_seconds is None else now() + max_seconds
-        self._deadline = self._end  # of the fit that runs now
         self._stage = ""
-        self.stopped = False  # by a callback of the user
-        self.expired = False  # has a fit been stopped because its time was up?
+        self.stopped = False  # by a callback of the user, or an interrupt
 
     @property
     def has_limit(self) -> bool:
@@ -36,19 +35,17 @@ class Clock:
         """Seconds to the end."""
         return max(0.0, self._end - self._now())
 
+    def limit(self, share: float = 1.0) -> StopRule | None:
+        """A time limit for one fit, which may use this share of the seconds that are left; None without an end."""
+        return StopRule(max(1e-3, share * self.left), self._now) if self.has_limit else None
+
     def announce(self, stage: str) -> None:
         """What the next fit is, for callbacks."""
         self._stage = stage
 
-    def allow(self, share: float) -> None:
-        """The next fit may use this share of the seconds that are left."""
-        self.expired = False
-        self._deadline = self._now() + share * self.left if self.has_limit else math.inf
-
     def __call__(self, record: Iteration) -> bool:
-        """Should the fit stop?"""
+        """Should the fit stop, because the user wants it?"""
         left = self.left if self.has_limit else None
         stage = f"{self._stage}, {record.stage}" if self._stage and record.stage else self._stage or record.stage
         self.stopped |= tell(self._callbacks, replace(record, stage=stage, seconds_left=left))
-        self.expired |= self._now() >= self._deadline
-        return self.stopped or self.expired
+        return self.stopped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,8 +15,9 @@ from certgp.data import ChunkSource, RowSource, SubsetSource
 from certgp.data.sources import KEPT_BYTES
 from certgp.errors import CertgpError, CheckpointError
 from certgp.gp import GaussianProcess
+from certgp.gp.kinds import SingleProcess
 from certgp.training.conditioning import condition_further
-from certgp.training.history import OptimisationResult
+from certgp.training.noise import add_noise_model
 from certgp.training.recipes.race.clock import Clock
 from certgp.training.recipes.race.entry import Entry
 from certgp.training.recipes.race.finished import FinishedFits
@@ -32,8 +33,11 @@ from certgp.training.recipes.race.terms import Terms
 from certgp.training.recipes.settings import Settings
 from certgp.training.recipes.trainer import Fit, Trainer, warn_about_weak_signal
 from certgp.training.restraint import choose_factor, prefers_constant, restrain
+from certgp.training.stopping import interrupted_outcome
 
 _PROBES, _FINAL = 0.3, 0.7  # shares of the seconds left that a round of probes and a final may use, with max_seconds
+_SEEDED = 0.85  # of those left, for all seeded methods together
+_TOO_LATE = 0.1  # share of max_seconds: with no more left no fit begins
 _CHEAP = 0.5  # of the cost of the method in front: so cheap a final is worth a try before
 _NEAR = 0.05  # nats per row: a method expected to end further behind has no final
 _FEWEST_PROBE_ROWS = 50
@@ -55,7 +59,7 @@ class Contest:
     ) -> None:
         self._entries, self._source, self._terms, self._clock = entries, source, terms, clock
         self._finished = finished
-        self._engine = settings.engine
+        self._engine, self._new_generator = settings.engine, settings.new_generator
         rng = settings.new_generator()
         learned, held_out = split_rows(source, rng)
         self._order = rng.permutation(learned)  # subsamples are its beginnings
@@ -63,7 +67,9 @@ class Contest:
         self.n_held_out, self.n_learned = len(held_out), len(learned)
         self.rounds: list[list[Standing]] = []
         self.finals: list[Standing] = []
-        self.errors: list[CertgpError] = []
+        self.errors: dict[str, CertgpError] = {}  # by the name of the method, the last of each
+        self.left_out: list[str] = []  # methods for which there was no time
+        self.is_cut_short = False  # has the time limit ended a fit, or left a method out?
         self._active: tuple[Entry, Trainer, NDArray[np.int64]] | None = None
 
     @property
@@ -85,6 +91,12 @@ class Contest:
         """Did the user stop it?"""
         return self._clock.stopped
 
+    @property
+    def failed(self) -> dict[str, CertgpError]:
+        """Methods that could not be trained at all, and why."""
+        known = {each.name for each in self.standings}
+        return {name: error for name, error in self.errors.items() if name not in known}
+
     def probe(self) -> None:
         """All methods on a small subsample, then the better half on a larger one."""
         field: list[tuple[Entry, Standing | None]] = [
@@ -94,28 +106,41 @@ class Contest:
             self.rounds.append([])  # filled as it goes, for whoever looks in between
             for number, (entry, before) in enumerate(field):
                 if self._is_late() or self.is_over:
+                    self._leave_out(each.name for each, known in field[number:] if known is None)
                     break
-                self._clock.allow(_PROBES / (len(field) - number))
-                found = self._train(entry, rows, entry.probe_iterations, before)
+                share = _PROBES / (len(field) - number)
+                found = self._train(entry, rows, entry.probe_iterations, before, share)
                 self.rounds[-1] += [found] if found is not None else []
             field = [(each.entry, each) for each in self._next_round()]
 
     def run_finals(self) -> None:
         """Train the seeded and the most promising methods on all rows but the held-out ones."""
         waiting = self.eligible
-        for entry in self._entries:
-            if self._is_seeded(entry) and not self.is_over and not self._is_late():
-                self._run_final(entry, None)
+        seeded = [each for each in self._entries if self._is_seeded(each)]
+        for number, entry in enumerate(seeded):
+            if self.is_over or self._is_too_late():
+                self._leave_out(each.name for each in seeded[number:])
+                break
+            # what a checkpoint keeps is best done one after the other: a fit cut short may have to begin anew
+            parts = 1 if self._finished.are_kept else len(seeded) - number
+            self._run_final(entry, None, _SEEDED / parts)
         left = self._terms.thoroughness.finalists
         while waiting and left and not self.is_over:
             chosen = self._next_finalist(waiting)
-            if chosen is None or not self._has_time_for(chosen):
+            if chosen is None:
+                break
+            if not self._has_time_for(chosen):
+                self.is_cut_short = True
                 break
             waiting.remove(chosen)
             left -= 1
             self._run_final(chosen.entry, chosen)
-        if not self.standings and self.errors:
-            raise self.errors[-1]
+        if not self.eligible and self.errors:
+            raise list(self.errors.values())[-1]
+
+    def give_up(self) -> None:
+        """The user wants what there is, and nothing more to be trained."""
+        self._clock.stopped = True
 
     def rescue(self) -> None:
         """After an interrupt: let what the trainer of the moment has reached stand too."""
@@ -124,7 +149,7 @@ class Contest:
         entry, trainer, positions = self._active
         process = trainer.process_so_far()
         if process is not None:
-            fit = Fit(process, replace(OptimisationResult.none(), converged=False, reason="the fit was interrupted"))
+            fit = Fit(process, interrupted_outcome())
             self.finals.append(Standing(entry, fit, positions, held_out_losses(process, self._held_out), 0.0))
 
     def process_so_far(self) -> GaussianProcess | None:
@@ -134,16 +159,20 @@ class Contest:
         return process if process is not None or not best else best[0].fit.process
 
     def complete(self, standing: Standing) -> GaussianProcess:
-        """A method's process, conditioned on the rows that it has not seen."""
+        """A method's process, conditioned on the rows that it has not seen, with noise(x) where that was asked for."""
         rest = np.setdiff1d(np.arange(self._source.n_rows), standing.positions)
-        return condition_further(standing.fit.process, self._rows(rest), self._engine)
+        process = condition_further(standing.fit.process, self._rows(rest), self._engine)
+        wanted = standing.entry.settings.wants_input_noise and isinstance(process, SingleProcess)
+        if wanted and process.noise_model is None:
+            add_noise_model(process, self._source, self._new_generator(), always=True)
+        return process
 
     def settle(self, standing: Standing) -> GaussianProcess:
         """The same as far as the held-out rows confirm it, and folds where rows are few: being the best of several on
-        few rows says little.
+        few rows says little. The time limit and an interrupt end it too.
         """
-        complete, trainer = self.complete(standing), standing.entry.trainer(self._clock)
-        if self.is_over or not trainer.settings.confirm:
+        complete, trainer = self.complete(standing), standing.entry.trainer(self._clock, limit=self._clock.limit())
+        if self.is_over or self._is_too_late() or not trainer.settings.confirms:
             return complete
         learned = self._rows(standing.positions)
         some = learned.sample(_CONSTANT_ROWS, np.random.default_rng(0))
@@ -175,7 +204,21 @@ class Contest:
 
     def _is_late(self) -> bool:
         """Is more than half of the time used up, and something there to go on with?"""
-        return self._clock.has_limit and bool(self.eligible) and self._clock.left < 0.5 * (self._terms.max_seconds or 0)
+        return self._has_less_than(0.5)
+
+    def _is_too_late(self) -> bool:
+        """Is there hardly any time left, and something there to end with?"""
+        return self._has_less_than(_TOO_LATE)
+
+    def _has_less_than(self, share: float) -> bool:
+        limit = self._terms.max_seconds or 0.0
+        return self._clock.has_limit and bool(self.eligible) and self._clock.left < share * limit
+
+    def _leave_out(self, names: Iterable[str]) -> None:
+        """Methods that the user's stop left out need no word; those for which there was no time are told."""
+        if not self.is_over:
+            self.left_out += names
+            self.is_cut_short = True
 
     def _has_time_for(self, chosen: Standing) -> bool:
         """With a time limit: is as much time left as the last fit took, in the ratio of the two costs?"""
@@ -223,23 +266,26 @@ class Contest:
         """About how many CPU seconds a fit takes."""
         return entry.trainer(self._clock, iterations).estimate_seconds(n_rows, self._source.n_columns, entry.rank)
 
-    def _run_final(self, entry: Entry, before: Standing | None) -> None:
-        self._clock.allow(_FINAL)
-        found = self._train(entry, self.n_learned, None, before)
+    def _run_final(self, entry: Entry, before: Standing | None, share: float = _FINAL) -> None:
+        found = self._train(entry, self.n_learned, None, before, share)
         if found is not None:
             self.finals.append(replace(found, is_final=True))
 
-    def _train(self, entry: Entry, rows: int, iterations: int | None, before: Standing | None) -> Standing | None:
+    def _train(
+        self, entry: Entry, rows: int, iterations: int | None, before: Standing | None, share: float
+    ) -> Standing | None:
         """Train on the first of the shuffled rows and score on the held-out ones, unless that was done before an
-        interruption; None where it fails.
+        interruption; None where it fails. With a time limit it may use a share of the seconds that are left.
         """
         began, positions = time.process_time(), np.sort(self._order[:rows])
-        key = f"{entry.name}:{rows}:{iterations}"
+        key = _key(entry, rows, iterations)
         known = self._finished.recall(key, entry, positions, before)
         if known is not None:
             return known
-        kept = entry.keeping_in(self._finished.part(key))
-        trainer, source = kept.trainer(self._clock, iterations), self._rows(positions)
+        kept, limit = entry.keeping_in(self._finished.part(key)), self._clock.limit(share)
+        trainer, source = kept.trainer_in_race(self._clock, iterations, limit), self._rows(positions)
+        if limit is not None:
+            limit.reserve(trainer.seconds_after_training(rows, source.n_columns), trainer.most_reserved)
         self._active = (entry, trainer, positions)
         self._clock.announce(f"{'final' if iterations is None else 'probe'} of {entry.name}")
         with warnings.catch_warnings(record=True) as caught:
@@ -251,8 +297,8 @@ class Contest:
             except CheckpointError:
                 raise
             except CertgpError as error:
-                self._finished.drop_part()
-                self.errors.append(error)
+                self._finished.drop_part(key)
+                self.errors[entry.name] = error
                 return None
         self._active = None
         if not np.isfinite(losses).all():
@@ -261,6 +307,7 @@ class Contest:
         found = Standing(entry, fit, positions, losses, time.process_time() - began, said, before)
         if trainer.settings.put_off is None:
             self._finished.add(key, found)
+        self.is_cut_short |= limit is not None and limit.reason is not None
         return found
 
     def _rows(self, positions: NDArray[np.int64]) -> RowSource:
@@ -268,3 +315,8 @@ class Contest:
         if 8 * len(positions) * self._source.n_columns <= KEPT_BYTES:
             return ChunkSource(self._source.take(positions))
         return SubsetSource(self._source, positions)
+
+
+def _key(entry: Entry, rows: int, iterations: int | None) -> str:
+    """Which fit it is: the method, on how many rows, for how long."""
+    return f"{entry.name}:{rows}:{iterations}"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.history import Callback
-from certgp.training.recipes.settings import Settings
+from certgp.training.recipes.settings import AUTOMATIC, Settings
 from certgp.training.recipes.trainer import Trainer
-from certgp.training.stopping import stop_rules
+from certgp.training.stopping import StopRule, stop_rules
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +35,27 @@ class Entry:
         """With this checkpoint."""
         return replace(self, settings=replace(self.settings, checkpoint=checkpoint))
 
-    def trainer(self, callback: Callback, iterations: int | None = None) -> Trainer:
-        """A new trainer that tells ``callback`` of its iterations, with fewer of them where that is asked."""
+    def trainer(self, callback: Callback, iterations: int | None = None, limit: StopRule | None = None) -> Trainer:
+        """A new trainer that tells ``callback`` of its iterations, with fewer of them or a time limit where that is
+        asked.
+        """
         most = self.settings.max_iter
         told: list[Callback] = [callback, *stop_rules(self.settings.callbacks)]  # these decide about its checkpoint too
         return self.build(
-            replace(self.settings, callbacks=told, max_iter=most if iterations is None else min(most, iterations))
+            replace(
+                self.settings,
+                callbacks=told,
+                max_iter=most if iterations is None else min(most, iterations),
+                stop=limit,
+            )
         )
+
+    def trainer_in_race(self, callback: Callback, iterations: int | None, limit: StopRule | None) -> Trainer:
+        """The same for a fit to fewer rows than all, which may be too few for noise(x) that is asked for: there it is
+        learned where it pays, and by the winner from all rows. Networks learn it while they train.
+        """
+        trainer = self.trainer(callback, iterations, limit)
+        if not trainer.settings.wants_input_noise or (trainer.learns_noise and iterations is None):
+            return trainer
+        relaxed = replace(self, settings=replace(self.settings, noise=AUTOMATIC))
+        return relaxed.trainer(callback, iterations, limit)

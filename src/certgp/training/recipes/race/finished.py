@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from glob import escape
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +25,8 @@ from certgp.training.recipes.race.standing import Standing
 from certgp.training.recipes.trainer import Fit
 
 Values = dict[str, Any]
-_PART = ".part"  # behind the name of the file: what the fit that runs now keeps
+_DIGITS = 8
+_PART = ".part-"  # behind the name of the file, with digits for the fit: what one that is not done keeps
 
 
 class FinishedFits:
@@ -44,12 +48,16 @@ class FinishedFits:
         else:
             self._tensors, self._values = known
 
+    @property
+    def are_kept(self) -> bool:
+        """Is there a file?"""
+        return self._given is not None
+
     def part(self, key: str) -> FitCheckpoint | None:
         """Where the fit of this key keeps what it needs to go on."""
         if self._given is None:
             return None
-        path = self._given.path
-        return FitCheckpoint(path.with_name(path.name + _PART), f"{self._given.fingerprint}:{key}")
+        return FitCheckpoint(self._part_path(self._given.path, key), f"{self._given.fingerprint}:{key}")
 
     def add(self, key: str, standing: Standing) -> None:
         """Keep a fit that is done."""
@@ -69,17 +77,23 @@ class FinishedFits:
         mine = {name.removeprefix(prefix): each for name, each in self._tensors.items() if name.startswith(prefix)}
         return _build(mine, self._values[key], entry, positions, before)
 
-    def drop_part(self) -> None:
+    def drop_part(self, key: str) -> None:
         """A fit failed: what it kept is of no use."""
         if self._given is not None:
-            path = self._given.path
-            path.with_name(path.name + _PART).unlink(missing_ok=True)
+            self._part_path(self._given.path, key).unlink(missing_ok=True)
 
     def remove(self) -> None:
         """The race is over; its files are not needed any more."""
-        self.drop_part()
-        if self._given is not None:
-            self._file.remove()
+        if self._given is None:
+            return
+        path = self._given.path
+        for part in path.parent.glob(f"{escape(path.name)}{_PART}{'[0-9a-f]' * _DIGITS}"):
+            part.unlink()
+        self._file.remove()
+
+    @staticmethod
+    def _part_path(path: Path, key: str) -> Path:
+        return path.with_name(f"{path.name}{_PART}{sha256(key.encode()).hexdigest()[:_DIGITS]}")
 
 
 @contextmanager

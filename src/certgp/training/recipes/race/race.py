@@ -10,9 +10,10 @@ from typing import ClassVar
 
 from certgp.checks import check_rank
 from certgp.data import RowSource, target_is_constant
-from certgp.errors import CertgpWarning, warn_user
+from certgp.errors import CertgpWarning, InvalidInputError, warn_user
 from certgp.gp import GaussianProcess
 from certgp.training.evaluation_log import open_log
+from certgp.training.noise import check_enough_rows
 from certgp.training.recipes.race.clock import Clock
 from certgp.training.recipes.race.contest import Contest
 from certgp.training.recipes.race.entry import Entry
@@ -23,6 +24,7 @@ from certgp.training.recipes.race.terms import Terms
 from certgp.training.recipes.race.words import explain, explain_stack, list_trials
 from certgp.training.recipes.settings import Settings
 from certgp.training.recipes.trainer import Fit, Trainer
+from certgp.training.stopping import OUT_OF_TIME, interrupted_outcome
 
 _FEWEST_ROWS = 50  # below, held-out rows say nothing
 
@@ -50,10 +52,13 @@ class Race(Trainer):
         return None if self._contest is None else self._contest.process_so_far()
 
     def fit_at(self, source: RowSource, rank: int) -> Fit:
+        if self.settings.wants_input_noise:
+            check_enough_rows(source.n_rows)
         with open_finished(self.settings.checkpoint, self._is_put_off) as finished:
             field, clock = self._field(source), self._clock()
             if not _is_a_race(field, source):
-                only = field[0].keeping_in(finished.part(field[0].name))
+                only = self._single(field, source)
+                only = only.keeping_in(finished.part(only.name))
                 return self._train_only(only, clock, lambda trainer: trainer.fit(source, only.rank), source)
             contest = self._contest = Contest(field, source, self.settings, self._terms, clock, finished)
             try:
@@ -76,15 +81,32 @@ class Race(Trainer):
         with open_finished(self.settings.checkpoint, self._is_put_off) as finished:
             field, clock = self._field(source), self._clock()
             if not _is_a_race(field, source):
-                return self._search(field[0], clock, search, source, finished)
+                return self._search(self._single(field, source), clock, search, source, finished)
             contest = self._contest = Contest(field, source, self.settings, self._terms, clock, finished)
-            contest.probe()
+            try:
+                contest.probe()
+            except KeyboardInterrupt:
+                return self._finish_interrupted(contest)
+            if not contest.eligible and contest.errors:
+                raise list(contest.errors.values())[-1]
             winner = choose_winner(contest.eligible)
             trials = list_trials(contest.standings, self._log_unit)
             choice = self._say(explain(contest, contest.eligible, winner, self._terms, self._log_unit))
-            clock.allow(1.0)
-            found = self._search(winner.entry, clock, search, source, finished)
+            try:
+                found = self._search(winner.entry, clock, search, source, finished)
+            except KeyboardInterrupt:
+                found = self._stop_search(contest, winner, clock)
         return replace(found, trials=trials, choice=choice)
+
+    def _stop_search(self, contest: Contest, winner: Standing, clock: Clock) -> Fit:
+        """What the search for a rank has reached, or the winner of the probes; with a checkpoint it is to go on."""
+        if self.settings.checkpoint is not None:
+            raise KeyboardInterrupt
+        clock.stopped = True
+        warn_user("the fit was interrupted; this is the best model so far, and its rank is not proven to suffice")
+        process = None if self._only is None else self._only.process_so_far()
+        process = contest.settle(winner) if process is None else process
+        return Fit(process, interrupted_outcome(), method=winner.name, interrupted=True)
 
     @property
     def _log_unit(self) -> float:
@@ -92,7 +114,10 @@ class Race(Trainer):
         return math.log(self.settings.standardiser.y_scale)
 
     def _is_put_off(self) -> bool:
-        return self.settings.put_off is not None
+        """Is there something left to do, which a checkpoint should keep the rest for?"""
+        cut_short = self._contest is not None and self._contest.is_cut_short
+        alone = self._only is not None and self._only.settings.put_off is not None
+        return cut_short or alone or self.settings.put_off is not None
 
     def _clock(self) -> Clock:
         return Clock(self.settings.callbacks or (), self._terms.max_seconds)
@@ -100,6 +125,17 @@ class Race(Trainer):
     def _field(self, source: RowSource) -> list[Entry]:
         """The methods that make sense for so many rows; all, where none does."""
         return [each for each in self._entries if each.suits(source.n_rows)] or list(self._entries)
+
+    def _single(self, field: Sequence[Entry], source: RowSource) -> Entry:
+        """The method that is trained where there is no race: the first, of those that may win."""
+        usable = [each for each in field if each.can_be_certified or not self._terms.needs_proof]
+        if not usable:
+            raise InvalidInputError(
+                f"prefer='proof': of the candidates only {', '.join(each.name for each in field)} suit(s) "
+                f"{source.n_rows:,} rows, and no distance to the exact GP can be proven for it; add 'local', 'sparse' "
+                "or 'mercer' to candidates"
+            )
+        return usable[0]
 
     def _search(
         self, entry: Entry, clock: Clock, search: Callable[[Trainer], Fit], source: RowSource, finished: FinishedFits
@@ -111,14 +147,20 @@ class Race(Trainer):
             return self._train_only(kept, clock, search, source)
 
     def _train_only(self, entry: Entry, clock: Clock, train: Callable[[Trainer], Fit], source: RowSource) -> Fit:
-        trainer = self._only = entry.trainer(clock)
+        limit = clock.limit()
+        trainer = self._only = entry.trainer(clock, limit=limit)
+        if limit is not None:
+            limit.reserve(trainer.seconds_after_training(source.n_rows, source.n_columns), trainer.most_reserved)
         fit = train(trainer)
         fit = replace(fit, process=trainer.settle(fit, source))
-        choice = f"{entry.name}: there was nothing to choose from or too few rows to compare"
+        if fit.outcome.stopped and trainer.settings.put_off is not None:
+            fit = replace(fit, outcome=replace(fit.outcome, reason=trainer.settings.put_off))
+        choice = f"{entry.name}: there was nothing to choose from or too few rows to compare."
         return replace(fit, trials=(), method=entry.name, choice=self._say(choice))
 
     def _finish_interrupted(self, contest: Contest) -> Fit:
         """The best model so far, where there is one; with a checkpoint the fit is to go on later instead."""
+        contest.give_up()
         if self.settings.checkpoint is None:
             contest.rescue()
         eligible = contest.eligible
@@ -137,8 +179,8 @@ class Race(Trainer):
             else:
                 warnings.warn(each, stacklevel=2)
         outcome = winner.fit.outcome
-        if outcome.stopped and not contest.is_over:
-            outcome = replace(outcome, reason=f"max_seconds={self._terms.max_seconds:g} is used up")
+        if contest.is_cut_short and (outcome.stopped or not winner.is_final):
+            outcome = replace(outcome, reason=OUT_OF_TIME, stopped=True, converged=False)
         trials = list_trials(contest.standings, self._log_unit)
         if self._terms.combine and len(rivals) > 1:
             found = stack(rivals, winner, self.settings.new_generator())

@@ -16,6 +16,7 @@ from certgp.data.copies import are_frequencies, row_keys
 Positions = NDArray[np.int64]
 _MOST_HELD_OUT, _SHARE = 3_000, 5  # a fifth of the rows, at most
 _READ_ROWS = 65_536
+_FEWEST_INPUTS = 3  # different ones: with fewer, a model must know all of them
 
 
 def split_rows(source: RowSource, rng: np.random.Generator) -> tuple[Positions, Positions]:
@@ -24,11 +25,11 @@ def split_rows(source: RowSource, rng: np.random.Generator) -> tuple[Positions, 
     If a share q of the rows repeat the inputs of another one, a share q / 2 of the held-out rows do so of learned rows:
     between new rows that are like the given ones (q) and rows that are new in every respect (0). Of the others, rows
     with the same inputs are all on one side. Where repeated inputs are frequencies of the population, new rows are like
-    the given ones, and any rows are held out.
+    the given ones, and any rows are held out, as where there are hardly any different inputs.
     """
     _, group, sizes = np.unique(row_keys(_inputs(source), source.n_columns), return_inverse=True, return_counts=True)
     wanted = max(1, min(_MOST_HELD_OUT, source.n_rows // _SHARE))
-    if are_frequencies(sizes):
+    if len(sizes) < _FEWEST_INPUTS or are_frequencies(sizes):
         order = rng.permutation(source.n_rows)
         return np.sort(order[wanted:]), np.sort(order[:wanted])
     order = np.argsort(rng.permutation(len(sizes))[group], kind="stable")  # groups in random order

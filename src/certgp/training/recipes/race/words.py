@@ -27,7 +27,7 @@ def explain(contest: Contest, rivals: Sequence[Standing], winner: Standing, term
     return (
         f"{winner.name}: {_reason(rivals, winner)} on {contest.n_held_out:,} training rows held out "
         f"({scores}). Tried {', then '.join(steps)}: {seconds:.0f} CPU seconds, {winner.seconds:.0f} of them for the "
-        f"fit that was kept. {_proof(contest, winner, terms)}"
+        f"fit that was kept. {_proof(contest, winner, terms)}{_missing(contest)}"
     )
 
 
@@ -52,6 +52,15 @@ def _reason(rivals: Sequence[Standing], winner: Standing) -> str:
     if best.name == winner.name:
         return "lowest mean negative log predictive density"
     return f"it can be certified, and {best.name} is not better by more than the standard error of the difference"
+
+
+def _missing(contest: Contest) -> str:
+    """Methods that had no part in it, and why."""
+    late = f" There was no time for {', '.join(contest.left_out)}." if contest.left_out else ""
+    cut = [each.name for each in contest.standings if contest.is_cut_short and each.fit.outcome.stopped]
+    late += f" Training of {', '.join(cut)} was cut short by the time limit." if cut else ""
+    failed = "".join(f" {name} could not be trained: {error}." for name, error in contest.failed.items())
+    return late + failed
 
 
 def _proof(contest: Contest, winner: Standing, terms: Terms) -> str:
