@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import made_up_rows as made_up
-from certgp_paper.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED
-from certgp_paper.claims.curves import CLAIMS
+from certgp_paper.claims import CLAIMS, FAILS, FAILS_IN_PART, HOLDS, MIXED, NOT_RUN, UNDECIDED
+from certgp_paper.claims.finding import CURVE
 from certgp_paper.claims.sample_means import all_negative
 from certgp_paper.experiments.fresh_sets import FRESH_SETS
 from certgp_paper.experiments.sample_means import sample_mean
@@ -23,17 +23,18 @@ def judge(start, **changed):
 @pytest.mark.parametrize(
     ("changed", "claim", "evidence"),
     [
-        ({"curves": made_up.curves(mercer=0.2)}, "MGP leads to", "DTC variance 0.200 ± 0.0"),
+        ({"curves": made_up.curves(mercer=0.2)}, "Mean and intervals", "DTC variance: 0.200 ± 0.0"),
         (
             {"curves": made_up.curves(fourier=0.6)},
             "The mean of FGP",
             "exact 0.500, FGP 0.600, difference +0.100 ± 0.020",
         ),
         ({"curves": made_up.curves(width=1.2)}, "FGP (r = 68) is more confident", "difference +0.200 ± 0.020"),
-        ({"ranks": made_up.ranks(error=0.4)}, "FGP learns", "r = 24: 0.400, exact 0.250"),
+        ({"ranks": made_up.ranks(error=0.4)}, "FGP learns", "rank 24: RMSE where the data are 0.400, exact 0.250"),
         ({"ranks": made_up.ranks(coverage=0.5)}, "FGP performs well", "holds the function on 50% ± 2% of the grid"),
         ({"ranks": made_up.ranks(distance=0.4)}, "As r increases, the mean of MGP", "r = 34: 0.400"),
-        ({"ranks": made_up.ranks(width=2.0)}, f"{BAND} (DTC", "r = 4: 1.80; r = 34: 2.00"),
+        ({"curves": made_up.curves(exact=0.4)}, "Exact GPs", "RMSE where the data are 0.400 ± 0.020, limit 0.354"),
+        ({"ranks": made_up.ranks(width=2.0)}, BAND, "r = 4: 1.80, r = 34: 2.00"),
     ],
 )
 def test_claims_flip_with_the_rows(changed, claim, evidence):
@@ -42,15 +43,29 @@ def test_claims_flip_with_the_rows(changed, claim, evidence):
     assert evidence in found.evidence
 
 
-def test_the_verdict_on_the_band_names_the_variance_it_depends_on():
-    rows = made_up.ranks(low_rank=0.3)
-    dtc, low = judge(f"{BAND} (DTC", ranks=rows), judge(f"{BAND} (low-rank", ranks=rows)
-    assert (dtc.verdict, low.verdict) == (HOLDS, FAILS)
-    assert (
-        "The verdict depends on the variance: with the low-rank variance the claim does not hold here" in dtc.evidence
-    )
-    assert "with the DTC variance the claim holds" in low.evidence
-    assert "depends" not in judge(f"{BAND} (DTC").evidence
+def test_the_claim_on_the_band_is_one_that_depends_on_the_variance():
+    found = judge(BAND, ranks=made_up.ranks(low_rank=0.3))
+    assert found.verdict == MIXED
+    assert found.readings == (("DTC variance", HOLDS), ("low-rank variance", FAILS))
+    assert found.depends_on == "variance"
+    assert found.brief == "DTC variance: change -1.00 ± 0.00; low-rank variance: change +0.50 ± 0.00"
+    assert judge(BAND).verdict == HOLDS
+
+
+def test_readings_of_a_claim_are_comparisons_of_it():
+    """A change that is clear alone and not as one of two."""
+    rows = [row | {"width": 1.0 + (0.0 if row["rank"] == 4 else _CHANGES[row["seed"]])} for row in mercer_rows()]
+    assert all_negative([_CHANGES]) == HOLDS
+    assert all_negative([_CHANGES], readings=2) == UNDECIDED
+    assert judge(BAND, ranks=rows).verdict == UNDECIDED
+
+
+_CHANGES = [-value for value in (0.3, 0.8, 1.3, 1.8, 2.3)]  # mean -1.3, half widths .98 and 1.24
+_CHANGES = [value + 0.2 for value in _CHANGES]  # mean -1.1
+
+
+def mercer_rows():
+    return [row for row in made_up.ranks() if row["features"] == "Mercer"]
 
 
 def test_certgps_models_stand_beside_the_papers_and_decide_nothing():
@@ -59,8 +74,9 @@ def test_certgps_models_stand_beside_the_papers_and_decide_nothing():
     found = judge("The mean of FGP", curves=both)
     assert found.verdict == HOLDS
     assert (
-        "With certgp's models: does not hold here; RMSE against the function: exact 0.500, FGP 0.600" in found.evidence
+        "; `certgp`, which decides nothing: does not hold here; `certgp`: RMSE against the function" in found.evidence
     )
+    assert all(part.startswith(("`paper`", "`certgp`")) for part in found.evidence.split("; "))
 
 
 def test_point_sets_that_disagree_and_few_point_sets_decide_nothing():
@@ -68,23 +84,35 @@ def test_point_sets_that_disagree_and_few_point_sets_decide_nothing():
     few = [row for row in made_up.curves() if row.get("seed", 0) < 4]
     assert judge("The mean of FGP", curves=few).verdict == UNDECIDED
     assert judge("The mean of FGP", curves=[]).verdict == NOT_RUN
-    assert judge(f"{BAND} (DTC", ranks=[row for row in made_up.ranks() if row["rank"] == 4]).verdict == NOT_RUN
+    assert judge(BAND, ranks=[row for row in made_up.ranks() if row["rank"] == 4]).verdict == NOT_RUN
 
 
-def test_fresh_point_sets_decide_alone_whether_fgp_is_accurate():
-    (model,) = [row for row in made_up.ranks(error=0.4) if row["features"] == "Fourier" and row["rank"] == 24][:1]
+def test_fresh_point_sets_decide_alone_whether_fgp_is_accurate_and_the_first_are_shown():
+    model = next(row for row in made_up.ranks() if row["features"] == "Fourier" and row["rank"] == 24)
     fresh = [model | {"seed": seed, "rmse_inputs": 0.1 + 1e-3 * (seed % 2)} for seed in FRESH_SETS]
-    assert judge("FGP learns", ranks=made_up.ranks(error=0.4) + fresh[:-1]).verdict == FAILS
-    found = judge("FGP learns", ranks=made_up.ranks(error=0.4) + fresh)
+    rows = [row for row in made_up.ranks(error=0.4) if row["rank"] != 48]
+    assert judge("FGP learns", ranks=rows + fresh[:-1]).verdict == FAILS
+    found = judge("FGP learns", ranks=rows + fresh)
     assert found.verdict == HOLDS
-    assert found.brief.endswith("above the limit, 20 point sets")
+    assert found.brief.endswith("above the limit at rank 24, 20 point sets")
+    first = "the first 5 point sets, which these 20 fresh ones repeat: above the limit r = 24: +0.125 ± 0.020"
+    assert first in found.evidence
 
 
 def test_r_may_also_be_read_as_frequencies():
+    rows = [row for row in made_up.ranks(error=0.4) if row["rank"] != 48]
     accurate = made_up.point_sets(rmse_inputs=0.1, variant="paper", features="Fourier", rank=48, variance="lowrank")
-    found = judge("FGP learns", ranks=made_up.ranks(error=0.4) + accurate)
-    assert found.verdict == FAILS
-    assert "With r read as frequencies, of rank 2 r: holds; RMSE where the data are: r = 48: 0.100" in found.evidence
+    found = judge("FGP learns", ranks=rows + accurate)
+    assert found.verdict == MIXED
+    assert found.readings == (("rank r", FAILS), ("r frequencies", HOLDS))
+    open_ = made_up.point_sets(rmse_inputs=0.275, variant="paper", features="Fourier", rank=48, variance="lowrank")
+    assert judge("FGP learns", ranks=rows + open_).verdict == FAILS_IN_PART
+
+
+def test_rules_name_the_start_on_which_all_claims_rest():
+    of_curve = [claim for claim in CLAIMS if claim.topic == CURVE]
+    assert len(of_curve) == 8
+    assert all("start from the length-scale 0.2" in claim.rule for claim in of_curve)
 
 
 def test_the_figures_own_points_are_named():

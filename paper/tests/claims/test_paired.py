@@ -11,6 +11,7 @@ from certgp_paper.claims.paired import (
     SPLIT_OVERLAP,
     Difference,
     all_lower,
+    count_by_outcome,
     is_significant,
     judge_all_lower,
     paired_difference,
@@ -58,8 +59,22 @@ def test_a_claim_of_many_comparisons_needs_clearer_ones():
     mixed = [Difference(-0.2, 0.01, 5), Difference(0.2, 0.01, 5), Difference(-0.2, 0.01, 2), Difference(0.0, 0.01, 5)]
     finding = judge_all_lower(mixed, "numbers")
     assert finding.verdict == FAILS
-    counts = "1 of 4 clear, 1 more lean so, 1 clearly not, 1 with too few runs"
+    counts = "1 of 4 clear, 1 lean against, 1 clearly not, 1 with too few runs"
     assert finding.evidence == f"numbers; {counts}"
+
+
+def test_counts_are_disjoint():
+    """One that leans and has too few runs is counted once."""
+    every = [Difference(-0.2, 0.01, 5), Difference(-0.01, 0.01, 5), Difference(0.01, 0.01, 5), Difference(0.2, 0.01, 5)]
+    every += [Difference(-0.2, 0.01, 4), Difference(0.2, None, 1)]
+    assert count_by_outcome(every) == ("1 of 6 clear, 1 lean so, 1 lean against, 1 clearly not, 2 with too few runs")
+
+
+def test_text_shows_the_interval():
+    difference = Difference(-0.024, 0.01, 5)
+    assert difference.half_width == pytest.approx(0.01 * 2.7764451)  # the quantile of t with 4 degrees at .975
+    assert difference.text(3) == "-0.024 ± 0.028"
+    assert Difference(1.0, None, 1).text(0) == "+1 ± ?"
 
 
 def test_wrong_verdicts_are_rarer_than_the_level():

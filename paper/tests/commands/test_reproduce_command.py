@@ -15,6 +15,7 @@ from certgp_paper.experiments.cells import Finished
 from certgp_paper.experiments.curves import CURVES
 from certgp_paper.experiments.figure1 import FIGURE1
 from certgp_paper.experiments.linear_table import TABLE_NLPD
+from certgp_paper.experiments.results import read_results
 from certgp_paper.experiments.store import CellStore
 
 FIGURE1_RESULTS = (
@@ -60,6 +61,24 @@ def test_showing_writes_nothing(certgp, finished_curves, tmp_path):
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["curves.jsonl"]
     assert certgp("reproduce", "curves", "--show", "--out", "nothing").code == 0
     assert not (tmp_path / "nothing").exists()
+
+
+def test_writing_computes_nothing_and_says_how_many_cells_are_up_to_date(
+    certgp, finished_curves, tmp_path, monkeypatch
+):
+    done, missing = CURVES.cells(False)[:2]
+    found = replace(CURVES, cells=lambda quick: [done, missing], compute=None)
+    monkeypatch.setattr(reproduce, "experiment", lambda name: found)
+    monkeypatch.setattr("certgp_paper.experiments.code.cell_version", lambda cell, compute: "of today")
+    outcome = certgp("reproduce", "curves", "--write", "--out", "results")
+    assert outcome.code == 0
+    assert "1 of 2 cells finished" in outcome.out
+    assert read_results(tmp_path / "results")["curves"].up_to_date == 0  # the cell says no version
+    store = CellStore(tmp_path / "results")
+    mark = {"version": "of today", "score": "nlpd", "cells": 3, "of": 9, "mean_change": 0.0, "largest_change": 0.0}
+    store.save(replace(store.load(done), made_by={"version": "earlier", "confirmed": mark}))
+    assert certgp("reproduce", "curves", "--write", "--out", "results").code == 0
+    assert read_results(tmp_path / "results")["curves"].up_to_date == 1
 
 
 def test_quick_results_have_a_folder_of_their_own_and_say_what_they_are(certgp, finished_curves, tmp_path):

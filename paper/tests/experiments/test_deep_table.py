@@ -121,10 +121,27 @@ def test_electric_shares_cells_with_the_table(data, monkeypatch):
     cells = figure.cells(False)
     assert {cell.settings["data"] for cell in cells} == {"sarcos"}
     shared = set(map(repr, cells)) & set(map(repr, experiment("table-deep").cells(False)))
-    assert len(shared) == 7  # DFGP, DMGP and five baselines on all rows
+    assert len(shared) == 35  # DFGP, DMGP and five baselines on all rows, on five splits
     rows = figure.rows([finished(cell, 0.2) for cell in cells])
     assert [row["method"] for row in rows if row["baseline"]] == ["SVIGP", "SGPR", "DKL", "RFEDGP", "DNN+S"]
     assert all((row["paper_nlpd"] is not None) == (row["fraction"] == 1.0) for row in rows)
+
+
+def test_electric_goes_split_by_split_and_keeps_each_splits_figures(data):
+    figure = experiment("electric")
+    cells = figure.cells(False)
+    assert [cell.settings["split"] for cell in cells] == [split for split in range(5) for _ in range(17)]
+    first = cells[:17]
+    assert all(set(cell.settings) <= {"data", "method", "split", "fraction"} for cell in cells)  # as they always were
+    assert {cell.settings["split"] for cell in figure.cells(True)} == {0}
+    done = [finished(cell, 0.1) for cell in first] + [finished(cell, 0.3) for cell in cells[17:20]]
+    rows = figure.rows(done)
+    assert len(rows) == 17
+    assert [rows[0][f"nlpd_split_{split}"] for split in range(3)] == [0.1, 0.3, None]
+    assert (rows[0]["nlpd"], rows[0]["splits"], rows[-1]["splits"]) == (pytest.approx(0.2), 2, 1)
+    assert {row["shared_splits"] for row in rows} == {"0"}
+    assert {row["nlpd_shared"] for row in rows} == {0.1}  # of the split that all methods have
+    assert figure.rows([]) == []
 
 
 def test_the_deep_tables_rows_have_each_splits_figures_and_means_over_shared_splits():

@@ -80,3 +80,14 @@ def test_electric_has_lines_for_ours_and_dashes_for_baselines(save):
     assert list(left.lines[0].get_xdata()) == [100, 400]
     assert [line.get_linestyle() for line in left.lines] == ["-", "--"]
     assert "SVIGP, all rows" in {text.get_text() for text in figure.legends[0].get_texts()}
+
+
+def test_electric_shows_means_over_shared_splits_with_bars(save):
+    row = {"data": "3droad", "method": "DFGP", "baseline": False, "nlpd": 9.0, "cpu_seconds": 9.0}
+    means = {"nlpd_shared": 0.5, "cpu_seconds_shared": 3.0}
+    bars = {"nlpd_shared_sd": 0.1, "cpu_seconds_shared_sd": 0.2}
+    figure = save(electric.draw([row | means | bars | {"rows": n} for n in (100, 400)]))
+    assert list(figure.axes[0].lines[0].get_ydata()) == [0.5, 0.5]
+    assert len(figure.axes[0].collections) == 1  # the bars
+    alone = save(electric.draw([row | means | {"rows": n} for n in (100, 400)]))
+    assert not alone.axes[0].collections

@@ -1,14 +1,49 @@
 """The claims of the paper's text, decided from the rows of the reproductions.
 
-Every claim is a function from results to a ``Finding``. A claim about "better" holds where our own figures say so in
-every comparable pair, unless its rule says otherwise; the rule is printed beside the verdict, with the numbers. What
-random draws or splits decide is judged by ``paired``: a difference within its noise, or fewer than five runs, leave a
-claim undecided.
+Every claim is a function from results to a ``Finding``; its rule is printed beside the verdict, with the numbers. What
+random draws or splits decide is judged by ``paired`` or ``sample_means``: a difference within its noise, or fewer than
+five runs, leave a claim undecided. Where a sentence has several readings, all of them are judged (``finding.combine``).
 """
 
-from certgp_paper.claims import curves, deep, linear, rates, sizes
-from certgp_paper.claims.finding import FAILS, HOLDS, MIXED, NOT_RUN, UNDECIDED, Claim, Finding
+from certgp_paper.claims import bounds, burt, curves, deep, fewer_points, growing_rank, linear, rates, sizes
+from certgp_paper.claims.finding import (
+    FAILS,
+    FAILS_IN_PART,
+    HOLDS,
+    HOLDS_IN_PART,
+    MIXED,
+    NOT_RUN,
+    NOT_TESTABLE,
+    TOPICS,
+    UNDECIDED,
+    Claim,
+    Finding,
+)
 
-CLAIMS: tuple[Claim, ...] = (*rates.CLAIMS, *linear.CLAIMS, *curves.CLAIMS, *deep.CLAIMS, *sizes.CLAIMS)
+CLAIMS: tuple[Claim, ...] = (
+    *rates.CLAIMS,
+    *bounds.CLAIMS,
+    *burt.CLAIMS,
+    *linear.CLAIMS,
+    *curves.CLAIMS,
+    *growing_rank.CLAIMS,
+    *deep.CLAIMS,
+    *sizes.CLAIMS,
+    *fewer_points.CLAIMS,
+    *bounds.OUR_CLAIMS,
+)
 
-__all__ = ["CLAIMS", "FAILS", "HOLDS", "MIXED", "NOT_RUN", "UNDECIDED", "Claim", "Finding"]
+__all__ = [
+    "CLAIMS",
+    "FAILS",
+    "FAILS_IN_PART",
+    "HOLDS",
+    "HOLDS_IN_PART",
+    "MIXED",
+    "NOT_RUN",
+    "NOT_TESTABLE",
+    "TOPICS",
+    "UNDECIDED",
+    "Claim",
+    "Finding",
+]

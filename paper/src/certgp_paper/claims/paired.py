@@ -21,12 +21,11 @@ from certgp_paper.claims.finding import FAILS, HOLDS, UNDECIDED, Finding
 LEVEL = 0.05  # chance of one wrong verdict or more among the comparisons of a claim
 FEWEST = 5  # runs
 SPLIT_OVERLAP = 1.0 / 9.0  # test rows over training rows of the paper's splits
-_IN_WORDS = (
-    "at the 5 % level over all comparisons of the claim together (t quantiles, Holm's correction); undecided "
-    f"otherwise, and with fewer than {FEWEST}"
+CONFIDENCE = 0.95  # of the intervals that are shown, each for itself
+RULE = (
+    "by more than the noise of the paired difference, at the 5 % level over all comparisons of the claim together (t "
+    f"quantiles, Holm's correction); undecided otherwise, and with fewer than {FEWEST} splits"
 )
-RULE = f"by more than the noise of the paired difference, {_IN_WORDS} splits"
-RULE_OVER_DRAWS = f"by more than the noise of the difference, {_IN_WORDS} draws"
 
 
 @dataclass(frozen=True)
@@ -56,9 +55,16 @@ class Difference:
         """Is the first higher by more than the noise, where this is the only comparison?"""
         return all_lower([self]) == FAILS
 
+    @property
+    def half_width(self) -> float | None:
+        """Half of the 95 % t interval; None of a single pair."""
+        if self.standard_error is None:
+            return None
+        return float(student_t.ppf(0.5 * (1.0 + CONFIDENCE), self.count - 1)) * self.standard_error
+
     def text(self, digits: int) -> str:
-        """-0.024 ± 0.010."""
-        noise = "?" if self.standard_error is None else f"{self.standard_error:.{digits}f}"
+        """-0.024 ± 0.010, the 95 % interval."""
+        noise = "?" if self.half_width is None else f"{self.half_width:.{digits}f}"
         return f"{self.mean:+.{digits}f} ± {noise}"
 
 
@@ -94,14 +100,21 @@ def all_lower(differences: Sequence[Difference], level: float = LEVEL) -> str:
 
 def judge_all_lower(differences: Sequence[Difference], evidence: str, level: float = LEVEL) -> Finding:
     """The verdict of ``all_lower`` beside the numbers, with the counts that explain it."""
-    clear = is_significant([difference.p_value for difference in differences], level)
-    lower = sum(known and d.mean < 0 for known, d in zip(clear, differences, strict=True))
-    higher = sum(known and d.mean > 0 for known, d in zip(clear, differences, strict=True))
-    few = sum(difference.count < FEWEST for difference in differences)
-    leaning = sum(difference.mean < 0 for difference in differences)
-    counts = [f"{lower} of {len(differences)} clear"]
-    counts += [f"{leaning - lower} more lean so"] if leaning > lower else []
-    counts += [f"{higher} clearly not"] if higher else []
-    counts += [f"{few} with too few runs"] if few else []
-    text = ", ".join(counts)
+    text = count_by_outcome(differences, level)
     return Finding(all_lower(differences, level), f"{evidence}; {text}", text)
+
+
+def count_by_outcome(differences: Sequence[Difference], level: float = LEVEL) -> str:
+    """4 of 28 clear, 8 lean so, 2 lean against, 14 with too few runs: every comparison is counted once."""
+    clear = is_significant([difference.p_value for difference in differences], level)
+    counts = dict.fromkeys(("clear", "lean so", "lean against", "clearly not", "with too few runs"), 0)
+    for known, difference in zip(clear, differences, strict=True):
+        lower = difference.mean < 0
+        if difference.count < FEWEST:
+            counts["with too few runs"] += 1
+        elif known:
+            counts["clear" if lower else "clearly not"] += 1
+        else:
+            counts["lean so" if lower else "lean against"] += 1
+    first = f"{counts.pop('clear')} of {len(differences)} clear"
+    return ", ".join([first, *(f"{count} {word}" for word, count in counts.items() if count)])

@@ -1,4 +1,4 @@
-"""Claims about the size of deep models and of their training data."""
+"""Claims about the size of deep models."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import cache
 from statistics import mean
 
-from certgp_paper.claims.deep import DEEP
-from certgp_paper.claims.finding import UNDECIDED, Claim, Finding, not_run
+from certgp_paper.claims.finding import DEEP, Claim, Finding, not_run
 from certgp_paper.claims.paired import (
     FEWEST,
     RULE,
@@ -17,8 +16,7 @@ from certgp_paper.claims.paired import (
     judge_all_lower,
     paired_difference,
 )
-from certgp_paper.experiments.experiment import Row
-from certgp_paper.experiments.results import Results, by_split, chosen_rows, number, pair_up, rows_of
+from certgp_paper.experiments.results import Results, by_split, number, rows_of
 from certgp_paper.published import published_sensitivity, rank_of_size
 
 Size = tuple[int, int]  # embedding dimension d and size m, as ``rank_of_size`` takes them
@@ -128,80 +126,23 @@ def _costly_ranks(results: Results) -> Finding:
     return replace(found, short=f"{shown}; {found.short}")
 
 
-def _fewer_points_suffice(results: Results) -> Finding:
-    rows = [row for row in rows_of(results, "electric") if None not in (number(row, "nlpd"), _cpu(row))]
-    baselines = [row for row in rows if row.get("baseline") is True]
-    parts = [row for row in rows if row.get("method") in DEEP and (number(row, "fraction") or 1.0) < 1.0]
-    if not baselines or not parts:
-        return not_run("electric")
-    best = min(baselines, key=lambda row: number(row, "nlpd") or 0.0)
-    shown = []
-    for method in dict.fromkeys(str(row["method"]) for row in parts):
-        better = [
-            row
-            for row in chosen_rows(parts, method=method)
-            if (number(row, "nlpd") or 0.0) <= (number(best, "nlpd") or 0.0)
-            and (_cpu(row) or 0.0) < (_cpu(best) or 0.0)
-        ]
-        least = min((number(row, "fraction") or 1.0 for row in better), default=None)
-        shown.append(f"{method}: " + (f"{least:.0%} of the rows suffice" if least else "no part of the rows suffices"))
-    beaten = f"{best.get('data')}, best baseline on all rows {best.get('method')} with {number(best, 'nlpd'):.3f}"
-    return _on_one_split(f"{beaten}; {'; '.join(shown)}", "; ".join(shown))
-
-
-def _cpu(row: Row) -> float | None:
-    return number(row, "cpu_seconds")
-
-
-def _fourier_scales_better(results: Results) -> Finding:
-    rows = [row for row in rows_of(results, "electric") if _cpu(row) is not None]
-    pairs = pair_up(
-        rows, ("data", "fraction"), lambda r: r.get("method") == "DFGP", lambda r: r.get("method") == "DMGP"
-    )
-    if not pairs or max(number(pair[0], "fraction") or 0.0 for pair in pairs) < 1.0:
-        return not_run("electric")
-    fourier, mercer = max(pairs, key=lambda pair: number(pair[0], "fraction") or 0.0)
-    share = number(fourier, "fraction") or 1.0
-    text = f"at {share:.0%} of the rows DFGP {_cpu(fourier):.0f}, DMGP {_cpu(mercer):.0f} CPU seconds"
-    return _on_one_split(text, text)
-
-
-def _on_one_split(evidence: str, short: str) -> Finding:
-    """One run of an hour decides nothing: it shows which way it went."""
-    return Finding(UNDECIDED, f"{evidence}; one split, which decides nothing", f"one split: {short}")
-
-
 CLAIMS = (
     Claim(
+        DEEP,
         "Large d and r offer only marginally better NLPD",
         "sensitivity tables, text",
         "sensitivity",
-        "every size that is larger in d, in rank or both gains less over the one nearest to the paper's choice (DMGP "
+        "Every size that is larger in d, in rank or both gains less over the one nearest to the paper's choice (DMGP "
         f"d = 1 and rank 15, DFGP d = 4 and rank 40) than {marginal_gain():.3f}, the largest such gain in the paper's "
-        f"own tables, {RULE}; judged on data sets with five splits",
+        f"own tables, {RULE}; judged on data sets with five splits. The limit is ours",
         _marginal_gains,
     ),
     Claim(
+        DEEP,
         "Large d and r severely affect the training time of DMGP",
         "sensitivity tables, text",
         "sensitivity",
-        f"the largest rank takes more than twice the CPU seconds, {RULE}; judged on data sets with five splits",
+        f"The largest rank takes more than twice the CPU seconds, {RULE}; judged on data sets with five splits",
         _costly_ranks,
-    ),
-    Claim(
-        "DMGP and DFGP reach equal precision with fewer training points and less time",
-        "figure of the Electric data",
-        "electric",
-        "some part of the rows gives at most the NLPD of the best baseline on all rows, in fewer CPU seconds; with one "
-        "split, which took an hour, it stays undecided",
-        _fewer_points_suffice,
-    ),
-    Claim(
-        "DFGP scales better than DMGP",
-        "figure of the Electric data",
-        "electric",
-        "it takes fewer CPU seconds at the largest number of rows; with one split, which took an hour, it stays "
-        "undecided",
-        _fourier_scales_better,
     ),
 )

@@ -77,6 +77,7 @@ def add_parser(commands: Commands) -> None:
     )
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--show", action="store_true", help="show what is finished; compute nothing")
+    mode.add_argument("--write", action="store_true", help="write the results of what is finished; compute nothing")
     mode.add_argument(
         "--outdated",
         action="store_true",
@@ -149,7 +150,7 @@ def _finished(found: Experiment, arguments: argparse.Namespace, console: Console
     wanted = _wanted(cells, arguments, console)
     if arguments.show:
         cells = wanted
-    else:
+    elif not arguments.write:
         try:
             _compute(found, _with_data(wanted, store, arguments, console), store, console, arguments.renew)
         except KeyboardInterrupt:
@@ -294,6 +295,7 @@ def _write(
     if not rows:
         return []
     from certgp.data.tables import replacing
+    from certgp_paper.experiments.code import outdated_cells
     from certgp_paper.experiments.trace import describe_confirmations, describe_makers, describe_moves
     from certgp_paper.figures import save_drawing
 
@@ -309,6 +311,7 @@ def _write(
             "made_by": describe_makers(finished),
             "confirmed": describe_confirmations(finished),
             "moved": describe_moves(finished),
+            "up_to_date": len(finished) - len(outdated_cells(finished, found.compute)),
             "rows": finite(list(rows)),
         }
         text = json.dumps(content, indent=1, allow_nan=False)

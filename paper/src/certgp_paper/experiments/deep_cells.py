@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ QUICK_DATA = "sarcos"
 QUICK_ROWS = 600
 OWN_VARIANT, PAPER_VARIANT = "certgp", "paper"  # cells of the first do not name it
 METRICS = {"nlpd": "nlpd", "rmse": "rmse", "seconds": "train_seconds"}  # names here and in the paper's tables
+BY_SPLIT = (*METRICS, "cpu_seconds")  # that rows have for each split
 
 
 def deep_cell(data: str, method: str, split: int, *, quick: bool = False, **options: Scalar) -> Cell:
@@ -88,6 +89,24 @@ def row_of(settings: Row, cells: Sequence[Finished], paper: Mapping[str, Figure 
         row |= comparison_columns(metric, values(cells, metric), figure)
     notes = dict.fromkeys(filter(None, map(data_note, cells)))
     return row | {"cpu_seconds": mean(values(cells, "cpu_seconds")), "note": "; ".join(notes)}
+
+
+def shared_splits(groups: Sequence[Sequence[Finished]]) -> list[int]:
+    """Splits that every group of cells has: means over them may be set side by side."""
+    return sorted(set.intersection(*({int(cell["split"]) for cell in cells} for cells in groups)))
+
+
+def on_shared(cells: Sequence[Finished], shared: Sequence[int]) -> Row:
+    """Means over the splits that all methods of a table have, for its figure; None where there are none."""
+    own = [cell for cell in cells if cell["split"] in shared]
+    row: dict[str, object] = {"shared_splits": " ".join(map(str, shared))}
+    for metric in ("nlpd", "cpu_seconds"):
+        found = values(own, metric)
+        row |= {
+            f"{metric}_shared": mean(found) if found else None,
+            f"{metric}_shared_sd": stdev(found) if len(found) > 1 else None,
+        }
+    return row
 
 
 def _training_rows(settings: Settings, n: int, split: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

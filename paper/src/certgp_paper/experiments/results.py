@@ -16,8 +16,8 @@ from certgp_paper.experiments.experiment import Row
 
 @dataclass(frozen=True)
 class Result:
-    """NAME.json: a title, rows, which versions of the code made them, how far cells moved that were made again, and for
-    which versions that confirms the others.
+    """NAME.json: a title, rows, which versions of the code made them, how far cells moved that were made again, for
+    which versions that confirms the others, and how many cells were up to date when it was written.
     """
 
     title: str
@@ -25,6 +25,7 @@ class Result:
     made_by: Sequence[Row] = ()
     moved: Row | None = None
     confirmed: Sequence[Row] = ()
+    up_to_date: int | None = None  # files from before it was recorded do not say
 
 
 Results = Mapping[str, Result]
@@ -43,7 +44,8 @@ def _read(path: Path) -> Result:
             raise TypeError("a row is not an object")
     except (ValueError, KeyError, TypeError) as error:
         raise DataFileError(f"{path} holds no results of 'certgp reproduce' ({error}); write it again") from error
-    return Result(title, rows, content.get("made_by", ()), content.get("moved"), content.get("confirmed", ()))
+    made_by, moved, confirmed = content.get("made_by", ()), content.get("moved"), content.get("confirmed", ())
+    return Result(title, rows, made_by, moved, confirmed, content.get("up_to_date"))
 
 
 def rows_of(results: Results, name: str) -> Sequence[Row]:

@@ -47,12 +47,21 @@ def _log_ticks(axes: Axes, counts: Sequence[int]) -> None:
 
 
 def _lines(axes: Axes, rows: Sequence[Row], metric: str) -> None:
+    """Means over the splits that all methods have, with bars of a standard deviation where there are several."""
     for method in dict.fromkeys(row["method"] for row in rows):
         part = sorted((row for row in rows if row["method"] == method), key=lambda row: row["rows"])
-        colour = _COLOURS.get(method, "gray")
+        colour, means = _COLOURS.get(method, "gray"), [_shared(row, metric) for row in part]
         if part[-1]["baseline"]:
-            axes.axhline(part[-1][metric], linestyle="--", linewidth=1.0, color=colour, label=f"{method}, all rows")
-        else:
-            axes.plot(
-                [r["rows"] for r in part], [r[metric] for r in part], "o-", markersize=3, color=colour, label=method
-            )
+            axes.axhline(means[-1], linestyle="--", linewidth=1.0, color=colour, label=f"{method}, all rows")
+            continue
+        counts = [row["rows"] for row in part]
+        axes.plot(counts, means, "o-", markersize=3, color=colour, label=method)
+        spread = [row.get(f"{metric}_shared_sd") or 0.0 for row in part]
+        if any(spread):
+            axes.errorbar(counts, means, spread, fmt="none", linewidth=0.8, color=colour)
+
+
+def _shared(row: Row, metric: str) -> float:
+    """Over the shared splits, or over all where there are none yet."""
+    found = row.get(f"{metric}_shared")
+    return float(row[metric] if found is None else found)

@@ -22,6 +22,6 @@ def curve_note(rows: Sequence[Row]) -> str:
         "released code differ in the predictive variance of MGP, so it is shown with both: `lowrank`, the text's, and "
         "`dtc`, the code's, which adds the prior variance that truncation lost. What is said of bands depends on this "
         "choice: with few eigenfunctions the first is narrow where nothing is known, the second wide. Distances are "
-        "from the exact GP on the same points, in standard deviations of its mean; `rmse_inputs` weights the grid by "
-        "the density of the inputs."
+        'from the exact GP on the same points, in standard deviations of its mean. The "RMSE where the data are" '
+        "weights the grid by the density of the inputs."
     )

@@ -97,7 +97,17 @@ def _made_by(result: Result) -> str:
     if earlier:
         most = sorted(earlier, key=lambda maker: -earlier[maker])
         texts.append(f"{sum(earlier.values())} cells by earlier code ({', '.join(most)})")
-    return f"Made by: {'; '.join(texts)}.{_confirmed(result)}"
+    return f"{_up_to_date(result, sum(counts.values()))}Made by: {'; '.join(texts)}.{_confirmed(result)}"
+
+
+def _up_to_date(result: Result, cells: int) -> str:
+    """Recorded versions are not today's: how many cells the code would make the same, for all that is known."""
+    if result.up_to_date is None:
+        return ""
+    return (
+        f"Up to date: {result.up_to_date} of {cells} cells, made by the code as it was when these results were "
+        "written, or confirmed for it. "
+    )
 
 
 def _confirmed(result: Result) -> str:
@@ -153,7 +163,8 @@ def _versions(name: str, result: Result) -> list[str]:
     lines = [(shown(row["what"]), shown(row["made_by"]), shown(row["cells"])) for row in result.made_by]
     text = (
         "A version is a hash of the code that a result depends on. Cells from before versions were recorded hold a "
-        "hash of the whole tree, which is that of the commit named here. `certgp reproduce "
+        'hash of the whole tree: "commit" names the commit with this tree, "source" the hash itself where no commit '
+        'has it (code between two commits), and "not recorded" cells that hold neither. `certgp reproduce '
         f"{name} --outdated --out paper/results` lists cells whose code has changed since, `--renew` computes them "
         "again, `--confirm` some of them."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from statistics import mean, stdev
 
 from certgp_paper.experiments.comparison import Comparison
@@ -10,7 +10,7 @@ from certgp_paper.experiments.experiment import Row
 from certgp_paper.experiments.results import chosen_rows, linear_comparison, metric_comparison, number
 from certgp_paper.page.curve_notes import curve_note
 from certgp_paper.page.markdown import comparison_cells, markdown_table, same_data, shown, with_sd
-from certgp_paper.page.tables import distinct, largest_run, method_and_variant
+from certgp_paper.page.tables import distinct, largest_run, method_and_variant, recipe_rates
 
 _CLOSE = 2.0  # standard deviations
 _NETWORKS = ("DNN+S", "DNN+M", "DNN+F")
@@ -72,7 +72,7 @@ def deep_summary(rows: Sequence[Row]) -> str:
             )
             for row in picked
         ]
-    return markdown_table(columns, lines) if lines else ""
+    return f"{markdown_table(columns, lines)}\n\n{recipe_rates(rows)}".strip() if lines else ""
 
 
 def sensitivity_summary(rows: Sequence[Row]) -> str:
@@ -206,9 +206,31 @@ def scaling_summary(rows: Sequence[Row]) -> str:
         "peak memory of the process with them, GB",
     )
     parts += [markdown_table(columns, lines)] if lines else []
+    parts += [text] if (text := _cost_of_a_row(ours)) else []
     compared = [row for row in rows if number(row, "paper_seconds") is not None]
     parts += [_against_papers_times(compared)] if compared else []
     return "\n\n".join(parts)
+
+
+def _cost_of_a_row(rows: Sequence[Row]) -> str:
+    """An epoch is linear in the rows; where it was not as measured, say so."""
+    sizes = sorted({int(n) for row in rows if (n := number(row, "N")) is not None})[-2:]
+    growth: dict[tuple[str, str], float] = {}
+    for row in rows:
+        key = (shown(row.get("width_of")), shown(row.get("method")))
+        same = [chosen_rows(rows, width_of=row.get("width_of"), method=row.get("method"), N=n) for n in sizes]
+        costs = [(number(some[0], "epoch_cpu_seconds") or 0.0) / n for some, n in zip(same, sizes, strict=True) if some]
+        if len(costs) == 2 and costs[0] > 0.0:
+            growth[key] = costs[1] / costs[0]
+    if not growth:
+        return ""
+    (width, method), most = max(growth.items(), key=lambda item: item[1])
+    return (
+        f"An epoch visits every row once, so its cost per row should not change. From {sizes[0]:,} to {sizes[1]:,} "
+        f"rows it changed by a factor between {min(growth.values()):.2f} and {most:.2f}, the largest that of {method} "
+        f"at the width of {width}. Every figure was measured once, on a machine with other load, which reached some "
+        "cells and not others; what of a large factor is load and what is memory was not measured."
+    )
 
 
 def _against_papers_times(rows: Sequence[Row]) -> str:
@@ -227,6 +249,18 @@ def _against_papers_times(rows: Sequence[Row]) -> str:
     )
 
 
-def no_summary(rows: Sequence[Row]) -> str:
-    """The picture says it."""
-    return ""
+def fewer_points_summary(rows: Sequence[Row]) -> str:
+    """Over how many splits the means are; the picture says the rest."""
+    counts = {int(found) for row in rows if (found := number(row, "splits")) is not None}
+    if not counts:
+        return ""
+    shared = str(rows[0].get("shared_splits") or "").split()
+    text = f"Each figure is {'of one split' if counts == {1} else f'a mean over {in_a_row(counts)} splits'}"
+    over = f"; the picture shows means over the {len(shared)} that all methods have, with bars of a standard deviation"
+    return f"{text}{over if len(shared) > 1 else ''}."
+
+
+def in_a_row(counts: Collection[int]) -> str:
+    """5, or 2 to 5."""
+    least, most = min(counts), max(counts)
+    return str(least) if least == most else f"{least} to {most}"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from certgp_paper.experiments.deep_effort import budgets
+from certgp_paper.experiments.deep_cells import PAPER_VARIANT
+from certgp_paper.experiments.deep_effort import FULL, budgets
+from certgp_paper.experiments.deep_table import RATES_CHOSEN
+from certgp_paper.experiments.deep_table import VARIANTS as DEEP_VARIANTS
 from certgp_paper.experiments.experiment import Row
 from certgp_paper.experiments.linear_rows import VARIANTS
 from certgp_paper.experiments.results import chosen_rows, linear_comparison, metric_comparison, number
@@ -46,14 +49,15 @@ def _linear_table(rows: Sequence[Row]) -> str:
     return markdown_table(("method", "rank r", *_COMPARED, "splits", "why it is far from the paper's"), lines)
 
 
-def describe_variants(rows: Sequence[Row]) -> str:
-    """What each variant of the linear tables is."""
-    present = [variant for variant in VARIANTS if chosen_rows(rows, variant=variant)]
-    return "\n".join(f"- `{variant}`: {VARIANTS[variant]}." for variant in present)
+def describe_variants(rows: Sequence[Row], variants: Mapping[str, str] = VARIANTS) -> str:
+    """What each variant of a table is."""
+    present = [variant for variant in variants if chosen_rows(rows, variant=variant)]
+    return "\n".join(f"- `{variant}`: {variants[variant]}." for variant in present)
 
 
 def deep_tables(rows: Sequence[Row]) -> list[str]:
-    """A table for each data set: NLPD in full, RMSE and seconds beside it; then what each method was given."""
+    """What the variants are; a table for each data set: NLPD in full, RMSE and seconds beside it; what each method was
+    given."""
     columns = (
         "method",
         *(f"NLPD: {name}" if name == "paper" else name for name in _COMPARED),
@@ -62,7 +66,7 @@ def deep_tables(rows: Sequence[Row]) -> list[str]:
         *_TIMES,
         "splits",
     )
-    parts = []
+    parts = [describe_variants(rows, DEEP_VARIANTS)]
     for data in distinct(rows, "data"):
         some = chosen_rows(rows, data=data)
         lines = [
@@ -107,7 +111,23 @@ def _budgets(rows: Sequence[Row]) -> list[str]:
         "neither is set against the paper's, which are from another machine. The figure shows means over the splits "
         "that all methods of a data set have, the tables means over all splits of each."
     )
-    return [f"## How long each method was trained\n\n{text}\n\n{markdown_table(columns, lines)}"]
+    return [
+        f"## How long each method was trained\n\n{text}\n\n{markdown_table(columns, lines)}\n\n{recipe_rates(rows)}"
+    ]
+
+
+def recipe_rates(rows: Sequence[Row]) -> str:
+    """Learning rates of the network by the paper's recipe on the data sets of these rows, and where they come from."""
+    sets = [str(data) for data in distinct(chosen_rows(rows, variant=PAPER_VARIANT), "data")]
+    if not sets:
+        return ""
+    rates = {data: FULL.recipe_rate(data) for data in sets}
+    chosen = [f"{rates[data]:g} on {data}" for data in sets if data in RATES_CHOSEN]
+    others = [f"{rates[data]:g} on {data}" for data in sets if data not in RATES_CHOSEN]
+    text = "The paper does not print the network's learning rate. By the paper's recipe it is here "
+    parts = [f"{' and '.join(chosen)}, chosen by held-out training rows of split 0"] if chosen else []
+    parts += [f"{', '.join(others)}, which was not tried there"] if others else []
+    return f"{text}{'; '.join(parts)}."
 
 
 def sensitivity_tables(rows: Sequence[Row]) -> list[str]:
@@ -132,14 +152,13 @@ def sensitivity_tables(rows: Sequence[Row]) -> list[str]:
 
 def electric_tables(rows: Sequence[Row]) -> list[str]:
     """One table."""
-    columns = ("data", "method", "share of the rows", "rows", "NLPD", "RMSE", "wall seconds", "CPU seconds")
+    scores = {"nlpd": 3, "rmse": 3, "seconds": 0, "cpu_seconds": 0}
+    columns = ("data", "method", "share of the rows", "rows", "NLPD", "RMSE", "wall seconds", "CPU seconds", "splits")
     lines = [
         (
             *(shown(row.get(key)) for key in ("data", "method", "fraction", "rows")),
-            with_sd(number(row, "nlpd"), None, 3),
-            with_sd(number(row, "rmse"), None, 3),
-            with_sd(number(row, "seconds"), None, 0),
-            with_sd(number(row, "cpu_seconds"), None, 0),
+            *(with_sd(number(row, key), number(row, f"{key}_sd"), digits) for key, digits in scores.items()),
+            shown(row.get("splits")),
         )
         for row in rows
     ]
