@@ -23,7 +23,8 @@ OWN_VARIANT = "certgp"
 VARIANTS = {
     OWN_VARIANT: "SparseGP, FourierGP and MercerGP with their defaults; all data sets, ranks and splits (3droad: two)",
     "likelihood": "MercerGP with the likelihood and the predictive variance of the low-rank model, as the paper has "
-    "them, but with our index set, scales and training: not the paper's MGP; elevators and protein",
+    "them, but with our index set, scales and training, and with our fall-back to the prior outside the training "
+    "inputs: not the paper's MGP; elevators and protein",
     "paper": "the paper's models and training as its text says, but for two choices of the released code, which were "
     "made with test scores in view: the signal variance of MGP stays 1, and its predictive variance includes what "
     "truncation lost (DTC); all data sets (3droad: two splits, to rank 100)",
