@@ -27,7 +27,7 @@ from certgp_paper.experiments.store import CellStore
 from league.contestants import CONTESTANTS, FIRST
 from league.data import DATA, SPLITS, Rows, load_rows
 from league.page import write_page
-from league.play import FAMILY, FINISHED, cell_of, made_by, play
+from league.play import FAMILY, FINISHED, cell_of, cell_version, made_by, play
 from league.table import read_table
 from peers.contestants import Contestant, missing_environments
 
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
                 held = (data, split), load_rows(data, split)
             if contestant.most_rows is not None and len(held[1].y) > contestant.most_rows:
                 continue  # the page says so
-            started, code = time.perf_counter(), made_by(contestant)
+            started, code = time.perf_counter(), made_by(contestant, data, split)
             result = play(contestant, held[1], split, Path(folder), options.environments)
             cell = cell_of(data, contestant.name, split)
             store.save(Finished(cell, result, time.perf_counter() - started, code))
@@ -72,7 +72,9 @@ def wanted(options: argparse.Namespace) -> Iterator[tuple[str, Contestant, int]]
 def is_to_be_played_again(kept: Finished, contestant: Contestant, options: argparse.Namespace) -> bool:
     if options.retry and kept.result["status"] != FINISHED:
         return True
-    return options.renew and kept.made_by.get("version") != made_by(contestant)["version"]
+    settings = kept.cell.settings
+    now = cell_version(contestant, str(settings["data"]), int(settings["split"]))
+    return options.renew and kept.made_by.get("version") != now
 
 
 def line_of(settings, result: dict[str, object]) -> str:

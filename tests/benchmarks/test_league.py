@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,13 +13,15 @@ import numpy as np
 import pytest
 from scipy.stats import f, friedmanchisquare, norm, t
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import train_test_split
 
 import certgp
+from certgp_paper.datasets.splits import standardised_split
 from league import play as playing
 from league import ridge
 from league.certgp_model import Observations, build, run
 from league.contestants import CONTESTANTS, search_seconds
-from league.data import Rows, load_rows
+from league.data import CLEAN_BIKE, CLEANED, LEAKING, RANKED, SPLITS, Rows, load_rows
 from league.distributions import (
     LEAST_SCALE,
     MIDPOINTS,
@@ -245,6 +248,32 @@ def test_clean_bike_lacks_the_leaking_columns_and_repeated_inputs_are_found(rows
     assert 0.5 < rows.describe()["repeated_share"] < 1.0
 
 
+def test_a_column_that_only_rounding_moves_is_zero_and_no_other_changes(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    part = train_test_split(np.arange(300), test_size=0.1, random_state=0)
+    X[part[0], 1] = 2.048e-05  # its mean over 270 rows is another number
+    np.savez(tmp_path / "yacht.npz", X=X, y=X[:, 0])
+    monkeypatch.setenv("CERTGP_DATA", str(tmp_path))
+    plain, found = standardised_split("yacht", 0), load_rows("yacht", 0)
+    assert np.abs(plain.X_test[:, 1]).max() > 1e10
+    assert not found.X[:, 1].any()
+    assert not found.X_test[:, 1].any()
+    assert np.array_equal(found.X[:, [0, 2]], plain.X[:, [0, 2]])
+    assert np.array_equal(found.X_test[:, [0, 2]], plain.X_test[:, [0, 2]])
+
+
+@pytest.mark.skipif("CERTGP_DATA" not in os.environ, reason="needs the data sets: set CERTGP_DATA")
+@pytest.mark.parametrize("name", RANKED)
+def test_splits_with_constant_columns_are_known(name):
+    """Also that nothing else in a split is touched."""
+    for split in range(SPLITS):
+        found, plain = load_rows(name, split), standardised_split(name.removesuffix("-clean"), split)
+        kept = np.delete(plain.X_test, LEAKING, axis=1) if name == CLEAN_BIKE else plain.X_test
+        changed = np.any(found.X_test != kept, axis=0)
+        assert changed.any() == ((name, split) in CLEANED)
+        assert not found.X[:, changed].any()
+
+
 def command():
     """The command itself, whose file has the same name as the package."""
     spec = importlib.util.spec_from_file_location("league_command", ROOT / "benchmarks" / "league.py")
@@ -294,13 +323,25 @@ def test_a_cell_that_fails_says_why(rows, tmp_path):
     assert found["reason"]
 
 
-def test_versions_follow_the_code_of_a_contestant():
-    ours = {
-        name: playing.made_by(CONTESTANTS[name])["version"] for name in ("LocalGP", "SparseGP", "LightGBM", "ridge")
-    }
-    assert len(set(ours.values())) == 4
-    same = [playing.made_by(CONTESTANTS[f"AutoGP {effort}"])["version"] for effort in ("low", "high")]
-    assert same[0] == same[1]
+def test_versions_follow_the_code_of_a_contestant_and_its_rows():
+    def version(name: str, data: str = "yacht", split: int = 0) -> object:
+        return playing.made_by(CONTESTANTS[name], data, split)["version"]
+
+    assert len({version(name) for name in ("LocalGP", "SparseGP", "LightGBM", "ridge")}) == 4
+    assert version("AutoGP low") == version("AutoGP high")
+    assert version("ridge", "keggdirected", 0) != version("ridge", "keggdirected", 1) == version("ridge")
+
+
+def test_the_version_of_a_peer_has_all_that_its_runner_imports():
+    trees = playing._imported({"league.lightgbm_trees"})
+    assert {"league.search", "league.tree_runs", "league.distributions"} <= trees
+    assert playing._imported({"league.ridge"}) == {"league.ridge", "league.distributions", "league.protocol"}
+
+
+def test_a_search_with_other_seconds_is_another_version(monkeypatch):
+    before = playing._version.__wrapped__(CONTESTANTS["LightGBM"])
+    monkeypatch.setattr(playing, "allowed_seconds", lambda contestant, n: 1.0)
+    assert playing._version.__wrapped__(CONTESTANTS["LightGBM"]) != before
 
 
 def test_the_seconds_of_a_search_grow_with_the_rows():
