@@ -8,7 +8,7 @@ import catboost
 import numpy as np
 
 from league.protocol import Job, serve
-from league.search import PATIENCE, Deadline, Rows, Settings, Trained, log_uniform
+from league.search import PATIENCE, Deadline, Rows, Settings, Trained, log_uniform, more_depth
 from league.tree_runs import gaussian_loss, run_gaussian, run_point, squared_error
 
 
@@ -32,10 +32,10 @@ class Boosting:
         self.fixed |= {"allow_writing_files": False, "logging_level": "Silent"}
         self.loss = squared_error if loss == "RMSE" else gaussian_loss
 
-    def draw(self, rng: np.random.Generator) -> Settings:
+    def draw(self, rng: np.random.Generator, n: int) -> Settings:
         return {
-            "learning_rate": log_uniform(rng, 0.03, 0.3),
-            "depth": int(rng.integers(4, 10)),
+            "learning_rate": log_uniform(rng, 0.03, 0.5),
+            "depth": int(rng.integers(4 + more_depth(n) // 2, 10 + more_depth(n))),
             "l2_leaf_reg": log_uniform(rng, 0.5, 10.0),
             "random_strength": log_uniform(rng, 0.1, 10.0),
             "bagging_temperature": float(rng.uniform(0.0, 1.0)),

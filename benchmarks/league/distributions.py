@@ -15,9 +15,10 @@ from scipy.optimize import minimize
 from scipy.stats import norm, t
 
 Array = NDArray[np.float64]
-LEAST_DEGREES, MOST_DEGREES = 2.1, 200.0  # of Student-t noise: its variance exists; from there on it is Gaussian
+LEAST_DEGREES, MOST_DEGREES = 1.05, 200.0  # of Student-t noise: its mean exists; from there on it is Gaussian
 LEAST_SCALE = 1e-4  # of noise, in standard deviations of y
 LEAST_SLOPES = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # dQ/dz tried on held-out rows, in units of their residuals
+FACTORS = tuple(2.0 ** (step / 4) for step in range(-4, 13))  # of a learned sd, 1/2 to 8, tried there
 
 
 class Distribution(Protocol):
@@ -43,6 +44,26 @@ class Normal:
 
     def quantiles(self, levels: Array) -> Array:
         return self.mean[:, None] + self.sd[:, None] * norm.ppf(levels)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What keeps a learned variance from being too sure: sd becomes max(factor sd, least_sd)."""
+
+    factor: float
+    least_sd: float
+
+    def __call__(self, found: Normal) -> Normal:
+        return Normal(found.mean, np.maximum(self.factor * found.sd, self.least_sd))
+
+
+def likeliest_guard(found: Normal, y: Array) -> Guard:
+    """The one of FACTORS and LEAST_SLOPES, times the residuals' standard deviation, under which held-out y are
+    likeliest.
+    """
+    unit = max(float(np.std(y - found.mean)), LEAST_SCALE)
+    tried = [Guard(factor, unit * least) for factor in FACTORS for least in LEAST_SLOPES]
+    return max(tried, key=lambda guard: float(np.mean(guard(found).log_density(y))))
 
 
 @dataclass(frozen=True, eq=False)

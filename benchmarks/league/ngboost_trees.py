@@ -11,8 +11,10 @@ import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 
 from league.protocol import Job, serve
-from league.search import PATIENCE, Deadline, Rows, Settings, Trained, log_uniform
+from league.search import PATIENCE, Deadline, Rows, Settings, Trained, log_uniform, more_depth
 from league.tree_runs import gaussian_loss, run_gaussian
+
+MINIBATCH = 5_000  # rows of a round that a search may go down to
 
 
 class Over(Exception):
@@ -28,12 +30,12 @@ class Boosting:
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
-    def draw(self, rng: np.random.Generator) -> Settings:
+    def draw(self, rng: np.random.Generator, n: int) -> Settings:
         return {
-            "learning_rate": log_uniform(rng, 0.02, 0.2),
-            "depth": int(rng.integers(3, 9)),
+            "learning_rate": log_uniform(rng, 0.03, 0.4),
+            "depth": int(rng.integers(3 + more_depth(n), 9 + more_depth(n))),
             "leaf": round(log_uniform(rng, 1, 60)),
-            "minibatch_frac": float(rng.uniform(0.3, 1.0)),
+            "minibatch_frac": log_uniform(rng, min(0.3, MINIBATCH / n), 1.0),
         }
 
     def train(self, settings: Settings, rows: Rows, held: Rows | None, rounds: int, deadline: Deadline) -> Trained:

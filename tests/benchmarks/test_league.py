@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.stats import f, friedmanchisquare, norm, t
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import train_test_split
@@ -20,9 +21,10 @@ from certgp_paper.datasets.splits import standardised_split
 from league import play as playing
 from league import ridge
 from league.certgp_model import Observations, build, run
-from league.contestants import CONTESTANTS, search_seconds
+from league.contestants import CONTESTANTS, allowed_seconds, search_seconds
 from league.data import CLEAN_BIKE, CLEANED, LEAKING, RANKED, SPLITS, Rows, load_rows
 from league.distributions import (
+    LEAST_DEGREES,
     LEAST_SCALE,
     MIDPOINTS,
     ConstantNoise,
@@ -30,6 +32,7 @@ from league.distributions import (
     Normal,
     constant_noise,
     least_slope,
+    likeliest_guard,
 )
 from league.losses import losses
 from league.page import write_page
@@ -37,10 +40,10 @@ from league.pictures import best_for_cost
 from league.protocol import Job
 from league.ranking import Ranking, full_block, groups_alike, rank
 from league.scores import LOWER, UPPER, crps_of_quantiles, score, score_all_and_new
-from league.search import Deadline, Trained, folds, judge, refit, search
+from league.search import Deadline, Trained, few_and_many_leaves, folds, judge, more_depth, refit, search
 from league.standing import mean_seconds, near_first
 from league.table import Table, read_table
-from league.tree_runs import QUANTILES
+from league.tree_runs import QUANTILES, gaussian_loss, run_gaussian
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -111,13 +114,33 @@ def test_the_least_slope_is_the_one_under_which_held_out_rows_are_likeliest():
     assert least_slope(QUANTILES, values, y) == pytest.approx(np.std(y))
 
 
-@pytest.mark.parametrize(("degrees", "about"), [(3.0, (2.3, 4.2)), (200.0, (20.0, 201.0))])
+@pytest.mark.parametrize(("degrees", "about"), [(1.4, (1.2, 1.6)), (3.0, (2.3, 4.2)), (200.0, (20.0, 201.0))])
 def test_constant_noise_finds_heavy_and_light_tails(degrees, about):
     residuals = 0.3 * t.rvs(degrees, size=3_000, random_state=0)
     scale, found = constant_noise(residuals)
     assert about[0] < found < about[1]
     assert scale == pytest.approx(0.3, rel=0.06)
     assert constant_noise(np.zeros(10))[0] == pytest.approx(LEAST_SCALE)
+
+
+@pytest.mark.parametrize("y", [0.0, 1.0, 30.0])
+def test_the_crps_of_the_heaviest_tails_is_that_of_their_distribution(y):
+    found = ConstantNoise(np.zeros(1), 1.0, LEAST_DEGREES)
+    below = quad(lambda x: t.cdf(x, LEAST_DEGREES) ** 2, -np.inf, y)[0]
+    above = quad(lambda x: t.sf(x, LEAST_DEGREES) ** 2, y, np.inf)[0]
+    assert crps_of_quantiles(np.array([y]), found.quantiles(MIDPOINTS)) == pytest.approx([below + above], rel=2e-3)
+
+
+def test_a_guard_widens_a_variance_that_is_too_sure_of_some_rows_and_leaves_a_good_one():
+    found, y = normal_rows(2_000)
+    honest = likeliest_guard(found, y)
+    assert honest.factor == pytest.approx(1.0)
+    assert honest(found).log_density(y) == pytest.approx(found.log_density(y))
+    sure = Normal(found.mean, np.where(np.arange(2_000) % 500 == 0, 1e-3, 0.5 * found.sd))
+    guard = likeliest_guard(sure, y)
+    assert guard.factor == pytest.approx(2.0)
+    assert np.mean(guard(sure).log_density(y)) > np.mean(found.log_density(y)) - 0.05
+    assert gaussian_loss(y, np.column_stack([sure.mean, sure.sd**2])) == -np.mean(guard(sure).log_density(y))
 
 
 def test_constant_noise_has_the_quantiles_of_its_density():
@@ -139,7 +162,7 @@ class Shrunken:
     def __init__(self) -> None:
         self.fits: list[tuple[int, int]] = []
 
-    def draw(self, rng):
+    def draw(self, rng, n):
         return {"penalty": float(rng.uniform(0.0, 1.0))}
 
     def loss(self, y, prediction):
@@ -177,6 +200,51 @@ def test_a_search_prefers_what_held_out_rows_prefer_and_refits_to_all_rows():
     assert refit(learner, best, job).predict(job.X_test) == pytest.approx(job.X_test @ [1.0, -2.0, 0.5], abs=0.1)
     assert learner.fits[-1] == (100, 0)
     assert judge(learner, best.settings, job, 1.0).loss == best.loss
+
+
+class Slow(Shrunken):
+    """Takes all seconds that it gets; with more of them it is better."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
+    def train(self, settings, rows, held, rounds, deadline):
+        if held is not None:
+            self.seconds.append(deadline.left)
+            while not deadline.is_over:
+                pass
+        error = 1.0 / self.seconds[-1]
+        return Trained(lambda X: np.full(len(X), error), 7)
+
+
+def test_no_candidate_takes_more_than_its_part_and_the_best_is_tried_again_with_the_rest():
+    learner = Slow()
+    best, number = search(learner, linear_job(), 2.0, most_folds=1)
+    assert 5 <= number <= 7
+    assert learner.seconds[:-1] == pytest.approx([0.25] * number, abs=0.05)
+    assert learner.seconds[-1] > 0.35
+    assert best.was_cut
+    assert len(best.held.y) == 20
+
+
+def test_trees_may_grow_with_the_rows():
+    assert few_and_many_leaves(500) == few_and_many_leaves(10_000) == (6, 255)
+    assert few_and_many_leaves(200_000) == (100, 4_000)
+    assert [more_depth(n) for n in (100, 5_000, 40_000, 200_000)] == [0, 0, 3, 5]
+
+
+def test_a_gaussian_peer_is_guarded_by_held_out_rows():
+    class TooSure(Shrunken):
+        loss = staticmethod(gaussian_loss)
+
+        def train(self, settings, rows, held, rounds, deadline):
+            point = super().train(settings, rows, held, rounds, deadline).predict
+            return Trained(lambda X: np.column_stack([point(X), np.full(len(X), 1e-6)]), 7)
+
+    found, about = run_gaussian(TooSure(), replace(linear_job(), seconds=0.05))
+    assert found.sd == pytest.approx(0.1, rel=0.6)
+    assert about["least_sd"] == pytest.approx(found.sd[0])
 
 
 def test_a_search_without_seconds_judges_the_defaults_alone():
@@ -345,7 +413,24 @@ def test_a_search_with_other_seconds_is_another_version(monkeypatch):
 
 
 def test_the_seconds_of_a_search_grow_with_the_rows():
-    assert [search_seconds(n) for n in (100, 15_000, 200_000)] == [20.0, 30.0, 40.0]
+    assert [search_seconds(n) for n in (100, 15_000, 200_000)] == [20.0, 60.0, 100.0]
+    seconds = [allowed_seconds(CONTESTANTS["LightGBM quantiles"], n) for n in (100, 15_000, 200_000)]
+    assert seconds == [40.0, 100.0, 100.0]
+
+
+def test_an_unfinished_run_has_what_says_most():
+    names = ["ridge", "AutoGP proof", "XGBoost", "AutoGP medium"]
+    data = ["3droad", "yacht", "energy"]
+    order = [
+        (name, contestant.name, split)
+        for name, contestant, split in command().wanted(
+            argparse.Namespace(data=data, contestants=names, splits=[0, 1, 2])
+        )
+    ]
+    assert order[:3] == [("yacht", "AutoGP medium", 0), ("energy", "AutoGP medium", 0), ("yacht", "XGBoost", 0)]
+    assert order[7:10] == [("energy", "AutoGP proof", 0), ("3droad", "AutoGP medium", 0), ("3droad", "XGBoost", 0)]
+    assert [split for _, _, split in order] == [0] * 12 + [1] * 8 + [2] * 8 + [1] * 4 + [2] * 4
+    assert len(set(order)) == 36
 
 
 # ---------------------------------------------------------------------------------------- ranks and page
