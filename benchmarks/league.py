@@ -29,7 +29,8 @@ from league.contestants import CONTESTANTS, FIRST, LAST
 from league.data import DATA, SMALL, SPLITS, load_rows
 from league.page import write_page
 from league.play import FAMILY, FINISHED, cell_of, cell_version, made_by, play
-from league.table import read_table
+from league.table import Key, Table, read_table
+from league.versions import outdated
 from peers.contestants import Contestant, missing_environments
 
 HERE = Path(__file__).resolve().parent
@@ -95,11 +96,19 @@ def line_of(settings, result: dict[str, object]) -> str:
 
 
 def status(options: argparse.Namespace) -> None:
-    """How many splits of each data set each contestant has."""
+    """How many splits of each data set each contestant has, and how many of them other code made than today's."""
     table = read_table(options.results)
+    old = outdated(table)
     print(f"{'':22s}" + "".join(f"{data[:11]:>12s}" for data in DATA))
     for name in CONTESTANTS:
-        print(f"{name:22s}" + "".join(f"{len(table.splits(data, name)):12d}" for data in DATA))
+        print(f"{name:22s}" + "".join(f"{_counts(table, old, data, name):>12s}" for data in DATA))
+    print(f"{len(table.cells)} cells; -n: n of them are outdated, {len(old)} in all; --renew plays these again")
+
+
+def _counts(table: Table, old: set[Key], data: str, name: str) -> str:
+    splits = table.splits(data, name)
+    number = sum((data, name, split) in old for split in splits)
+    return f"{len(splits)} -{number}" if number else f"{len(splits)}"
 
 
 def page(options: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ import lightgbm
 import numpy as np
 
 from league.protocol import Job, serve
-from league.search import PATIENCE, Deadline, Rows, Settings, Trained, few_and_many_leaves, log_uniform
+from league.search import PATIENCE, Deadline, Rows, Settings, Trained, few_and_many_leaves, learning_rates, log_uniform
 from league.tree_runs import pinball, run_point, run_quantiles, squared_error
 
 
@@ -26,7 +26,7 @@ class Boosting:
 
     def draw(self, rng: np.random.Generator, n: int) -> Settings:
         return {
-            "learning_rate": log_uniform(rng, 0.03, 0.4),
+            "learning_rate": log_uniform(rng, *learning_rates(n)),
             "num_leaves": round(log_uniform(rng, *few_and_many_leaves(n))),
             "min_data_in_leaf": round(log_uniform(rng, 2, 60)),
             "lambda_l2": log_uniform(rng, 1e-3, 10.0),

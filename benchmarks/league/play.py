@@ -19,7 +19,7 @@ from certgp_paper.experiments.store import source_hash
 from certgp_paper.experiments.versions import code_version
 from league.contestants import allowed_seconds
 from league.data import CLEANED, Rows
-from league.scores import are_numbers, score_all_and_new
+from league.scores import are_numbers, part_sums, score_all_and_new
 from peers.contestants import BENCHMARKS, Contestant
 
 FAMILY = "league"
@@ -61,11 +61,12 @@ def play(contestant: Contestant, rows: Rows, split: int, folder: Path, environme
 
 def _scored(rows: Rows, out: Path) -> dict[str, object]:
     with np.load(out) as found:
-        scores = score_all_and_new(rows.y_test, found["mean"], found["log_density"], found["quantiles"], rows.repeated)
+        arrays = rows.y_test, found["mean"], found["log_density"], found["quantiles"]
+        scores, sums = score_all_and_new(*arrays, rows.repeated), part_sums(*arrays)
     if not are_numbers(scores):
         return {"status": FAILED, "reason": "its scores are not numbers"}
     said = json.loads(out.with_suffix(".json").read_text())
-    return {"status": FINISHED, **scores, **said["cost"], "about": said["about"]}
+    return {"status": FINISHED, **scores, **said["cost"], "parts": sums, "about": said["about"]}
 
 
 def _reason(done: subprocess.CompletedProcess[str]) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from league.protocol import Job, own_cpu_seconds
 
 Array = NDArray[np.float64]
-Settings = Mapping[str, float | int]
+Settings = Mapping[str, float | int | str]
 FOLDS, MANY_ROWS = 5, 5_000
 MOST_ROUNDS, PATIENCE = 50_000, 50  # the seconds end training before so many rounds
 MOST_OF_ONE, LAST = 1 / 8, 1 / 4  # of the seconds: what one candidate may take, and what is kept for the best of them
@@ -117,6 +117,11 @@ def search(learner: Learner, job: Job, seconds: float, most_folds: int = FOLDS) 
         again = judge(learner, best.settings, job, deadline.left, most_folds)
         best = min(best, again, key=lambda each: each.loss)
     return best, number
+
+
+def learning_rates(n: int) -> tuple[float, float]:
+    """Between which rates a search for n rows draws: many rows leave seconds for fewer rounds."""
+    return (0.02, 0.2) if n <= MANY_ROWS else (0.03, 0.4)
 
 
 def few_and_many_leaves(n: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import sklearn
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from league.protocol import Job, own_cpu_seconds, serve
-from league.search import PATIENCE, Deadline, Rows, Settings, Trained, few_and_many_leaves, log_uniform
+from league.search import PATIENCE, Deadline, Rows, Settings, Trained, few_and_many_leaves, learning_rates, log_uniform
 from league.tree_runs import pinball, run_quantiles
 
 LEAST_STEP, MOST_STEP = 5, 100  # rounds between two looks at the deadline
@@ -28,7 +28,7 @@ class Boosting:
 
     def draw(self, rng: np.random.Generator, n: int) -> Settings:
         return {
-            "learning_rate": log_uniform(rng, 0.03, 0.4),
+            "learning_rate": log_uniform(rng, *learning_rates(n)),
             "max_leaf_nodes": round(log_uniform(rng, *few_and_many_leaves(n))),
             "min_samples_leaf": round(log_uniform(rng, 2, 60)),
             "l2_regularization": log_uniform(rng, 1e-3, 10.0),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 
 import numpy as np
 
 from league.distributions import (
-    ConstantNoise,
     Distribution,
     FewQuantiles,
     Normal,
+    StudentNoise,
     constant_noise,
     least_slope,
     likeliest_guard,
@@ -47,7 +48,7 @@ def run_point(learner: Learner, job: Job) -> tuple[Distribution, dict[str, objec
     """Squared error; the noise is that of residuals at held-out rows."""
     best, number = search(learner, job, job.seconds)
     scale, degrees = constant_noise(best.held.y - best.prediction)
-    found = ConstantNoise(refit(learner, best, job).predict(job.X_test), scale, degrees)
+    found = StudentNoise(refit(learner, best, job).predict(job.X_test), scale, degrees)
     return found, {"degrees": degrees, **describe(best, number)}
 
 
@@ -56,7 +57,7 @@ def run_gaussian(learner: Learner, job: Job) -> tuple[Distribution, dict[str, ob
     best, number = search(learner, job, job.seconds)
     guard = likeliest_guard(normal(best.prediction), best.held.y)
     found = guard(normal(refit(learner, best, job).predict(job.X_test)))
-    return found, {"sd_factor": guard.factor, "least_sd": guard.least_sd, **describe(best, number)}
+    return found, {**asdict(guard), **describe(best, number)}
 
 
 def run_quantiles(learner: Callable[[float], Learner], job: Job) -> tuple[Distribution, dict[str, object]]:

@@ -8,7 +8,7 @@ import numpy as np
 import xgboost
 
 from league.protocol import Job, serve
-from league.search import PATIENCE, Deadline, Rows, Settings, Trained, log_uniform, more_depth
+from league.search import PATIENCE, Deadline, Rows, Settings, Trained, learning_rates, log_uniform, more_depth
 from league.tree_runs import run_point, squared_error
 
 
@@ -40,7 +40,7 @@ class Boosting:
 
     def draw(self, rng: np.random.Generator, n: int) -> Settings:
         return {
-            "eta": log_uniform(rng, 0.03, 0.4),
+            "eta": log_uniform(rng, *learning_rates(n)),
             "max_depth": int(rng.integers(3 + more_depth(n), 12 + more_depth(n))),
             "min_child_weight": log_uniform(rng, 1.0, 30.0),
             "lambda": log_uniform(rng, 1e-2, 10.0),
