@@ -83,7 +83,8 @@ class Page:
         return (
             f"Of {len(of_ours)} cells of certgp's estimators, {now} are of the code that wrote this page (certgp "
             f"{certgp.__version__}, source {source_hash()}) and {before} of earlier versions; of {peers} cells of "
-            f"peers, {old_peers} are of runners or settings that have changed since."
+            f"peers, {old_peers} are of runners or settings that have changed since. All are shown until they are "
+            "played again (`run --renew`)."
         )
 
     def planned(self) -> int:
@@ -120,7 +121,7 @@ class Page:
         return "\n\n".join(
             [
                 "## Standing",
-                f"Average ranks over {len(self.data)} data sets ({', '.join(self.data)}); certgp in bold. {STANDING}",
+                f"Average ranks over {len(self.data)} data sets ({', '.join(self.data)}); certgp in bold.\n{STANDING}",
                 markdown_table(heads, rows),
                 f"Friedman's test that all are alike: {tests}.",
                 "![Average ranks and critical differences](figures/league-ranks.png)",
@@ -251,7 +252,7 @@ standard error of their [difference](#where-we-lose-and-to-whom). CPU seconds ar
 LOSSES = """Each pair on the splits that both have, whose number is in the last column. Standard errors are those of the
 difference of the two over the same test rows, averaged over splits: sqrt(sum of squares) / splits. They say how much
 other test rows would change it, not other training rows. \\*: a cell of earlier code does not keep what this takes, and
-the error is that of the peer's mean, which is mostly larger."""
+the error is that of the peer's mean."""
 
 TABLES = """Means over the splits that were played, whose number is in parentheses where it is not one; y has standard
 deviation one. In bold: first, in pairs on the splits that both have, as columns may be of different splits. x: no

@@ -48,7 +48,7 @@ class Boosting:
             if model.n_iter_ < reached:
                 break
             of_one = max(own_cpu_seconds() - before, 1e-3) / step
-            step = int(min(max(deadline.left / of_one, LEAST_STEP), MOST_STEP))
+            step = int(min(max(deadline.left / of_one, LEAST_STEP), 2 * step, MOST_STEP))
         best = max(int(np.argmax(model.validation_score_)), 1)  # the first score is that of no tree
         return Trained(lambda X: next(islice(model.staged_predict(X), best - 1, None)), best)
 

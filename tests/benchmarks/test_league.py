@@ -19,7 +19,7 @@ from sklearn.model_selection import train_test_split
 import certgp
 from certgp_paper.datasets.splits import standardised_split
 from league import play as playing
-from league import ridge
+from league import ridge, sklearn_trees
 from league.certgp_model import Observations, build, run
 from league.contestants import CONTESTANTS, allowed_seconds, search_seconds
 from league.data import CLEAN_BIKE, CLEANED, LEAKING, RANKED, SPLITS, Rows, load_rows
@@ -37,7 +37,7 @@ from league.distributions import (
 from league.losses import losses
 from league.page import write_page
 from league.pictures import best_for_cost
-from league.protocol import Job
+from league.protocol import Job, own_cpu_seconds
 from league.ranking import Ranking, full_block, groups_alike, rank, ranks_on, with_fewer_splits
 from league.scores import (
     LOWER,
@@ -51,6 +51,7 @@ from league.scores import (
     score_all_and_new,
 )
 from league.search import Deadline, Trained, few_and_many_leaves, folds, judge, more_depth, refit, search
+from league.search import Rows as Parts
 from league.standing import mean_seconds, near_first
 from league.table import Table, read_table
 from league.tree_runs import QUANTILES, gaussian_loss, run_gaussian
@@ -209,6 +210,7 @@ class Shrunken:
 
     def __init__(self) -> None:
         self.fits: list[tuple[int, int]] = []
+        self.most_rounds = 0
 
     def draw(self, rng, n):
         return {"penalty": float(rng.uniform(0.0, 1.0))}
@@ -219,6 +221,7 @@ class Shrunken:
     def train(self, settings, rows, held, rounds, deadline):
         if held is not None:
             assert not {row.tobytes() for row in held.X} & {row.tobytes() for row in rows.X}
+        self.most_rounds = max(self.most_rounds, rounds)
         self.fits.append((len(rows.y), 0 if held is None else len(held.y)))
         model = Ridge(settings["penalty"]).fit(rows.X, rows.y)
         return Trained(model.predict, 7)
@@ -247,6 +250,7 @@ def test_a_search_prefers_what_held_out_rows_prefer_and_refits_to_all_rows():
     assert len(best.held.y) == len(job.y)
     assert refit(learner, best, job).predict(job.X_test) == pytest.approx(job.X_test @ [1.0, -2.0, 0.5], abs=0.1)
     assert learner.fits[-1] == (100, 0)
+    assert learner.most_rounds > 20_000  # the seconds end a training, not a number of rounds
     assert judge(learner, best.settings, job, 1.0).loss == best.loss
 
 
@@ -274,6 +278,17 @@ def test_no_candidate_takes_more_than_its_part_and_the_best_is_tried_again_with_
     assert learner.seconds[-1] > 0.35
     assert best.was_cut
     assert len(best.held.y) == 20
+
+
+def test_a_slow_learner_looks_at_its_deadline_after_a_few_rounds():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 4))
+    rows, held = Parts(X[:15_000], X[:15_000, 0]), Parts(X[15_000:], X[15_000:, 0])
+    settings = {"learning_rate": 0.02, "max_leaf_nodes": 500}
+    before = own_cpu_seconds()
+    model = sklearn_trees.Boosting(0, 0.5).train(settings, rows, held, 10_000, Deadline(1.0))
+    assert own_cpu_seconds() - before < 2.5
+    assert model.predict(held.X).shape == (5_000,)
 
 
 def test_trees_may_grow_with_the_rows():
