@@ -7,7 +7,8 @@ from peers.contestants import Contestant
 EXACT_ROWS = 5_000  # of a dense exact GP: a step at 15,000 rows takes minutes of one core
 GP_SECONDS = 120.0  # CPU seconds after which training of a GP peer ends, as it is then
 LEAST_SEARCH, MOST_SEARCH, ROWS_PER_SECOND = 20.0, 100.0, 250
-QUANTILES_TAKE = 2.0  # times the seconds of one model: they are seven
+SEVERAL = ("LightGBM quantiles", "sklearn HGB quantiles", "CatBoost uncertainty", "NGBoost")  # boost more than a mean
+SEVERAL_TAKE = 2.0  # times the seconds of the others
 
 
 def _ours(name: str, variant: str) -> Contestant:
@@ -49,8 +50,8 @@ CONTESTANTS = {each.name: each for each in (*PEERS, *OURS)}
 
 
 def search_seconds(n: int, models: float = 1.0) -> float:
-    """CPU seconds of a random search on n training rows, the same for all trees; twice that for quantiles, up to the
-    same limit.
+    """CPU seconds of a random search on n training rows, the same for all trees; twice that for those that learn
+    more than a mean, up to the same limit.
     """
     return min(models * max(n / ROWS_PER_SECOND, LEAST_SEARCH), MOST_SEARCH)
 
@@ -59,4 +60,4 @@ def allowed_seconds(contestant: Contestant, n: int) -> float:
     """What a runner is told to spend: certgp, ridge and GPBoost's GP take no notice of it."""
     if contestant.module == "league.gp_peer":
         return GP_SECONDS
-    return search_seconds(n, QUANTILES_TAKE if contestant.name.endswith("quantiles") else 1.0)
+    return search_seconds(n, SEVERAL_TAKE if contestant.name in SEVERAL else 1.0)

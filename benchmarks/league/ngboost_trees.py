@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from league.protocol import Job, serve
 from league.search import PATIENCE, Deadline, Rows, Settings, Trained, learning_rates, log_uniform, more_depth
-from league.tree_runs import gaussian_loss, run_gaussian
+from league.tree_runs import FEWER_FOLDS, gaussian_loss, run_gaussian
 
 STOPPED_BY = ("density", "error")  # at held-out rows; a few rows of which it is too sure end the first one early
 MINIBATCH = 5_000  # rows of a round that a search may go down to
@@ -72,7 +72,7 @@ def _trained(model: ngboost.NGBRegressor, rounds: int) -> Trained:
 
 
 def run(job: Job):
-    found, about = run_gaussian(Boosting(job.seed), job)
+    found, about = run_gaussian(Boosting(job.seed), job, FEWER_FOLDS)
     return found, {"ngboost": version("ngboost"), **about}
 
 

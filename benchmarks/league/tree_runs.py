@@ -17,7 +17,7 @@ from league.distributions import (
     likeliest_guard,
 )
 from league.protocol import Job
-from league.search import Judged, Learner, judge, refit, search
+from league.search import FOLDS, Judged, Learner, judge, refit, search
 
 QUANTILES = (0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975)
 LEAST_VARIANCE = 1e-8
@@ -52,9 +52,9 @@ def run_point(learner: Learner, job: Job) -> tuple[Distribution, dict[str, objec
     return found, {"degrees": degrees, **describe(best, number)}
 
 
-def run_gaussian(learner: Learner, job: Job) -> tuple[Distribution, dict[str, object]]:
+def run_gaussian(learner: Learner, job: Job, most_folds: int = FOLDS) -> tuple[Distribution, dict[str, object]]:
     """Mean and variance from the model itself; how far the variance is believed is decided on held-out rows."""
-    best, number = search(learner, job, job.seconds)
+    best, number = search(learner, job, job.seconds, most_folds)
     guard = likeliest_guard(normal(best.prediction), best.held.y)
     found = guard(normal(refit(learner, best, job).predict(job.X_test)))
     return found, {**asdict(guard), **describe(best, number)}

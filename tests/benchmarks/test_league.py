@@ -21,7 +21,7 @@ from certgp_paper.datasets.splits import standardised_split
 from league import play as playing
 from league import ridge, sklearn_trees
 from league.certgp_model import Observations, build, run
-from league.contestants import CONTESTANTS, allowed_seconds, search_seconds
+from league.contestants import CONTESTANTS, SEVERAL, allowed_seconds, search_seconds
 from league.data import CLEAN_BIKE, CLEANED, LEAKING, RANKED, SPLITS, Rows, load_rows
 from league.distributions import (
     LEAST_DEGREES,
@@ -479,6 +479,8 @@ def test_the_seconds_of_a_search_grow_with_the_rows():
     assert [search_seconds(n) for n in (100, 15_000, 200_000)] == [20.0, 60.0, 100.0]
     seconds = [allowed_seconds(CONTESTANTS["LightGBM quantiles"], n) for n in (100, 15_000, 200_000)]
     assert seconds == [40.0, 100.0, 100.0]
+    assert [allowed_seconds(CONTESTANTS[name], 100) for name in ("NGBoost", "CatBoost uncertainty")] == [40.0, 40.0]
+    assert set(SEVERAL) < set(CONTESTANTS)
 
 
 def test_an_unfinished_run_has_what_says_most():
