@@ -8,10 +8,22 @@ import catboost
 import numpy as np
 
 from league.protocol import Job, serve
-from league.search import MANY_ROWS, PATIENCE, Deadline, Rows, Settings, Trained, log_uniform, more_depth
+from league.search import (
+    MANY_ROWS,
+    PATIENCE,
+    Deadline,
+    Rows,
+    Settings,
+    Trained,
+    few_and_many_bins,
+    log_uniform,
+    more_depth,
+)
 from league.tree_runs import gaussian_loss, run_gaussian, run_point, squared_error
 
 STOPPED_BY = ("RMSEWithUncertainty", "RMSE")  # a few rows of which it is too sure end the first one early
+
+GROW = ("SymmetricTree", "Depthwise")
 
 
 class Watch:
@@ -39,6 +51,8 @@ class Boosting:
         return stopped_by | {
             "learning_rate": log_uniform(rng, 0.03, 0.3 if n <= MANY_ROWS else 0.5),
             "depth": int(rng.integers(4 + more_depth(n) // 2, 10 + more_depth(n))),
+            "grow_policy": GROW[rng.integers(2)],
+            "border_count": round(log_uniform(rng, *few_and_many_bins(n))),
             "l2_leaf_reg": log_uniform(rng, 0.5, 10.0),
             "random_strength": log_uniform(rng, 0.1, 10.0),
             "bagging_temperature": float(rng.uniform(0.0, 1.0)),

@@ -9,7 +9,17 @@ import lightgbm
 import numpy as np
 
 from league.protocol import Job, serve
-from league.search import PATIENCE, Deadline, Rows, Settings, Trained, few_and_many_leaves, learning_rates, log_uniform
+from league.search import (
+    PATIENCE,
+    Deadline,
+    Rows,
+    Settings,
+    Trained,
+    few_and_many_bins,
+    few_and_many_leaves,
+    learning_rates,
+    log_uniform,
+)
 from league.tree_runs import pinball, run_point, run_quantiles, squared_error
 
 
@@ -29,6 +39,7 @@ class Boosting:
             "learning_rate": log_uniform(rng, *learning_rates(n)),
             "num_leaves": round(log_uniform(rng, *few_and_many_leaves(n))),
             "min_data_in_leaf": round(log_uniform(rng, 2, 60)),
+            "max_bin": round(log_uniform(rng, *few_and_many_bins(n))),
             "lambda_l2": log_uniform(rng, 1e-3, 10.0),
             "feature_fraction": float(rng.uniform(0.5, 1.0)),
             "bagging_fraction": float(rng.uniform(0.6, 1.0)),

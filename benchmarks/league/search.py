@@ -129,6 +129,13 @@ def few_and_many_leaves(n: int) -> tuple[int, int]:
     return max(6, n // 2_000), min(max(255, n // 50), 4_095)
 
 
+def few_and_many_bins(n: int) -> tuple[int, int]:
+    """Between which numbers of bins of a column: 255, which is usual, to 1,023, and above 51,000 rows more. On a map,
+    255 of them end what trees can tell apart.
+    """
+    return 255, min(max(1_023, n // 50), 4_095)
+
+
 def more_depth(n: int) -> int:
     """Levels that trees on n rows may have beyond those of small sets: one for each doubling above MANY_ROWS rows."""
     return max(0, round(math.log2(n / MANY_ROWS)))

@@ -8,7 +8,17 @@ import numpy as np
 import xgboost
 
 from league.protocol import Job, serve
-from league.search import PATIENCE, Deadline, Rows, Settings, Trained, learning_rates, log_uniform, more_depth
+from league.search import (
+    PATIENCE,
+    Deadline,
+    Rows,
+    Settings,
+    Trained,
+    few_and_many_bins,
+    learning_rates,
+    log_uniform,
+    more_depth,
+)
 from league.tree_runs import run_point, squared_error
 
 
@@ -42,6 +52,7 @@ class Boosting:
         return {
             "eta": log_uniform(rng, *learning_rates(n)),
             "max_depth": int(rng.integers(3 + more_depth(n), 12 + more_depth(n))),
+            "max_bin": round(log_uniform(rng, *few_and_many_bins(n))),
             "min_child_weight": log_uniform(rng, 1.0, 30.0),
             "lambda": log_uniform(rng, 1e-2, 10.0),
             "colsample_bytree": float(rng.uniform(0.5, 1.0)),

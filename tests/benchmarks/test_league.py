@@ -50,7 +50,17 @@ from league.scores import (
     score,
     score_all_and_new,
 )
-from league.search import Deadline, Trained, few_and_many_leaves, folds, judge, more_depth, refit, search
+from league.search import (
+    Deadline,
+    Trained,
+    few_and_many_bins,
+    few_and_many_leaves,
+    folds,
+    judge,
+    more_depth,
+    refit,
+    search,
+)
 from league.search import Rows as Parts
 from league.standing import mean_seconds, near_first
 from league.table import Table, read_table
@@ -294,6 +304,8 @@ def test_a_slow_learner_looks_at_its_deadline_after_a_few_rounds():
 def test_trees_may_grow_with_the_rows():
     assert few_and_many_leaves(500) == few_and_many_leaves(10_000) == (6, 255)
     assert few_and_many_leaves(200_000) == (100, 4_000)
+    assert few_and_many_bins(500) == (255, 1_023)
+    assert few_and_many_bins(200_000) == (255, 4_000)
     assert [more_depth(n) for n in (100, 5_000, 40_000, 200_000)] == [0, 0, 3, 5]
 
 
