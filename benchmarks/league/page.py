@@ -281,7 +281,7 @@ SETTINGS = f"""## Settings
   {ROWS_PER_SECOND} CPU seconds (at least {LEAST_SEARCH:.0f}, at most {MOST_SEARCH:.0f}; n training rows), each for an
   eighth of them at most, early stopping on held-out training rows (five folds up to 5,000 rows, one above); the best
   one, where it was still gaining, again with what is left; then a fit to all rows with the rounds found, which comes
-  on top. Larger data sets have larger trees to draw from.
+  on top. Larger data sets have more leaves, depth and bins to draw from.
 - A point prediction (LightGBM, CatBoost, XGBoost, ridge) gets Student-t errors of one scale, fitted to residuals of
   held-out rows. A learned variance (CatBoost with uncertainty, NGBoost) gets Student-t errors with a factor and a floor
   that suit them.
