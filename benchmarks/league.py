@@ -17,18 +17,20 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 
 from certgp.errors import DataFileError
 from certgp_paper.experiments.cells import Finished
 from certgp_paper.experiments.store import CellStore
-from league.contestants import CONTESTANTS, FIRST
-from league.data import DATA, SPLITS, Rows, load_rows
+from league.contestants import CONTESTANTS, FIRST, LAST
+from league.data import DATA, SMALL, SPLITS, load_rows
 from league.page import write_page
-from league.play import FAMILY, FINISHED, cell_of, made_by, play
-from league.table import read_table
+from league.play import FAMILY, FINISHED, cell_of, cell_version, made_by, play
+from league.table import Key, Table, read_table
+from league.versions import outdated
 from peers.contestants import Contestant, missing_environments
 
 HERE = Path(__file__).resolve().parent
@@ -43,18 +45,17 @@ def run(options: argparse.Namespace) -> None:
     """Play what is missing."""
     store = CellStore(options.results)
     refuse_what_is_missing(options)
-    held: tuple[tuple[str, int], Rows] | None = None  # the rows of the last cell: the next one mostly has the same
+    rows_of = lru_cache(maxsize=len(DATA))(load_rows)  # of one split
     with tempfile.TemporaryDirectory() as folder:
         for data, contestant, split in wanted(options):
             kept = store.load(cell_of(data, contestant.name, split))
             if kept is not None and not is_to_be_played_again(kept, contestant, options):
                 continue
-            if held is None or held[0] != (data, split):
-                held = (data, split), load_rows(data, split)
-            if contestant.most_rows is not None and len(held[1].y) > contestant.most_rows:
+            rows = rows_of(data, split)
+            if contestant.most_rows is not None and len(rows.y) > contestant.most_rows:
                 continue  # the page says so
-            started, code = time.perf_counter(), made_by(contestant)
-            result = play(contestant, held[1], split, Path(folder), options.environments)
+            started, code = time.perf_counter(), made_by(contestant, data, split)
+            result = play(contestant, rows, split, Path(folder), options.environments)
             cell = cell_of(data, contestant.name, split)
             store.save(Finished(cell, result, time.perf_counter() - started, code))
             print(line_of(cell.settings, result), flush=True)
@@ -62,17 +63,28 @@ def run(options: argparse.Namespace) -> None:
 
 
 def wanted(options: argparse.Namespace) -> Iterator[tuple[str, Contestant, int]]:
-    """The first split before the second; on each the contestants that say most on all data sets, then the others."""
-    tiers = [[name for name in options.contestants if (name in FIRST) is first] for first in (True, False)]
-    for split, tier in product(options.splits, tiers):
-        for data, name in product(options.data, tier):
-            yield data, CONTESTANTS[name], split
+    """In an order that makes an unfinished run say most: the first split of all small data sets, then of the large
+    ones, and so the other splits; on each first those that matter most, on all of its data sets.
+    """
+    first = [split for split in options.splits if split == 0]
+    others = [split for split in options.splits if split != 0]
+    sizes = [[name for name in options.data if (name in SMALL) is small] for small in (True, False)]
+    for splits, data in product((first, others), sizes):
+        for split, contestant, name in product(splits, in_order(options.contestants), data):
+            yield name, CONTESTANTS[contestant], split
+
+
+def in_order(contestants: Sequence[str]) -> list[str]:
+    first, last = ([name for name in group if name in contestants] for group in (FIRST, LAST))
+    return [*first, *(name for name in contestants if name not in (*FIRST, *LAST)), *last]
 
 
 def is_to_be_played_again(kept: Finished, contestant: Contestant, options: argparse.Namespace) -> bool:
     if options.retry and kept.result["status"] != FINISHED:
         return True
-    return options.renew and kept.made_by.get("version") != made_by(contestant)["version"]
+    settings = kept.cell.settings
+    now = cell_version(contestant, str(settings["data"]), int(settings["split"]))
+    return options.renew and kept.made_by.get("version") != now
 
 
 def line_of(settings, result: dict[str, object]) -> str:
@@ -84,11 +96,19 @@ def line_of(settings, result: dict[str, object]) -> str:
 
 
 def status(options: argparse.Namespace) -> None:
-    """How many splits of each data set each contestant has."""
+    """How many splits of each data set each contestant has, and how many of them other code made than today's."""
     table = read_table(options.results)
+    old = outdated(table)
     print(f"{'':22s}" + "".join(f"{data[:11]:>12s}" for data in DATA))
     for name in CONTESTANTS:
-        print(f"{name:22s}" + "".join(f"{len(table.splits(data, name)):12d}" for data in DATA))
+        print(f"{name:22s}" + "".join(f"{_counts(table, old, data, name):>12s}" for data in DATA))
+    print(f"{len(table.cells)} cells; -n: n of them are outdated, {len(old)} in all; --renew plays these again")
+
+
+def _counts(table: Table, old: set[Key], data: str, name: str) -> str:
+    splits = table.splits(data, name)
+    number = sum((data, name, split) in old for split in splits)
+    return f"{len(splits)} -{number}" if number else f"{len(splits)}"
 
 
 def page(options: argparse.Namespace) -> None:

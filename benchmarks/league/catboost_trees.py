@@ -8,8 +8,22 @@ import catboost
 import numpy as np
 
 from league.protocol import Job, serve
-from league.search import PATIENCE, Deadline, Rows, Settings, Trained, log_uniform
+from league.search import (
+    MANY_ROWS,
+    PATIENCE,
+    Deadline,
+    Rows,
+    Settings,
+    Trained,
+    few_and_many_bins,
+    log_uniform,
+    more_depth,
+)
 from league.tree_runs import gaussian_loss, run_gaussian, run_point, squared_error
+
+STOPPED_BY = ("RMSEWithUncertainty", "RMSE")  # a few rows of which it is too sure end the first one early
+
+GROW = ("SymmetricTree", "Depthwise")
 
 
 class Watch:
@@ -32,10 +46,13 @@ class Boosting:
         self.fixed |= {"allow_writing_files": False, "logging_level": "Silent"}
         self.loss = squared_error if loss == "RMSE" else gaussian_loss
 
-    def draw(self, rng: np.random.Generator) -> Settings:
-        return {
-            "learning_rate": log_uniform(rng, 0.03, 0.3),
-            "depth": int(rng.integers(4, 10)),
+    def draw(self, rng: np.random.Generator, n: int) -> Settings:
+        stopped_by = {} if self.loss is squared_error else {"eval_metric": STOPPED_BY[rng.integers(2)]}
+        return stopped_by | {
+            "learning_rate": log_uniform(rng, 0.03, 0.3 if n <= MANY_ROWS else 0.5),
+            "depth": int(rng.integers(4 + more_depth(n) // 2, 10 + more_depth(n))),
+            "grow_policy": GROW[rng.integers(2)],
+            "border_count": round(log_uniform(rng, *few_and_many_bins(n))),
             "l2_leaf_reg": log_uniform(rng, 0.5, 10.0),
             "random_strength": log_uniform(rng, 0.1, 10.0),
             "bagging_temperature": float(rng.uniform(0.0, 1.0)),

@@ -6,7 +6,9 @@ from peers.contestants import Contestant
 
 EXACT_ROWS = 5_000  # of a dense exact GP: a step at 15,000 rows takes minutes of one core
 GP_SECONDS = 120.0  # CPU seconds after which training of a GP peer ends, as it is then
-LEAST_SEARCH, MOST_SEARCH, ROWS_PER_SECOND = 20.0, 40.0, 500
+LEAST_SEARCH, MOST_SEARCH, ROWS_PER_SECOND = 20.0, 100.0, 250
+SEVERAL = ("LightGBM quantiles", "sklearn HGB quantiles", "CatBoost uncertainty", "NGBoost")  # boost more than a mean
+SEVERAL_TAKE = 2.0  # times the seconds of the others
 
 
 def _ours(name: str, variant: str) -> Contestant:
@@ -40,16 +42,22 @@ OURS = (
     _ours("AutoGP low", "AutoGP effort=low"),
     _ours("AutoGP medium", "AutoGP effort=medium"),
     _ours("AutoGP high", "AutoGP effort=high"),
+    _ours("AutoGP proof", "AutoGP effort=medium prefer=proof"),
 )
-FIRST = ("ridge", "LightGBM", "CatBoost uncertainty", "LocalGP", "DeepFourierGP")  # played before the others
+FIRST = ("AutoGP medium", "LightGBM", "CatBoost", "XGBoost")  # played before the others
+LAST = ("AutoGP proof",)  # and after them
 CONTESTANTS = {each.name: each for each in (*PEERS, *OURS)}
 
 
-def search_seconds(n: int) -> float:
-    """CPU seconds of a random search on n training rows, the same for all trees."""
-    return min(max(n / ROWS_PER_SECOND, LEAST_SEARCH), MOST_SEARCH)
+def search_seconds(n: int, models: float = 1.0) -> float:
+    """CPU seconds of a random search on n training rows, the same for all trees; twice that for those that learn
+    more than a mean, up to the same limit.
+    """
+    return min(models * max(n / ROWS_PER_SECOND, LEAST_SEARCH), MOST_SEARCH)
 
 
 def allowed_seconds(contestant: Contestant, n: int) -> float:
     """What a runner is told to spend: certgp, ridge and GPBoost's GP take no notice of it."""
-    return GP_SECONDS if contestant.module == "league.gp_peer" else search_seconds(n)
+    if contestant.module == "league.gp_peer":
+        return GP_SECONDS
+    return search_seconds(n, SEVERAL_TAKE if contestant.name in SEVERAL else 1.0)

@@ -15,9 +15,10 @@ from scipy.optimize import minimize
 from scipy.stats import norm, t
 
 Array = NDArray[np.float64]
-LEAST_DEGREES, MOST_DEGREES = 2.1, 200.0  # of Student-t noise: its variance exists; from there on it is Gaussian
+LEAST_DEGREES, MOST_DEGREES = 1.05, 200.0  # of Student-t noise: its mean exists; from there on it is Gaussian
 LEAST_SCALE = 1e-4  # of noise, in standard deviations of y
 LEAST_SLOPES = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # dQ/dz tried on held-out rows, in units of their residuals
+ENOUGH = 5_000  # held-out rows that tell how far a learned variance is to be believed
 
 
 class Distribution(Protocol):
@@ -46,18 +47,18 @@ class Normal:
 
 
 @dataclass(frozen=True, eq=False)
-class ConstantNoise:
-    """A point prediction and Student-t errors of one scale at all rows."""
+class StudentNoise:
+    """A prediction and Student-t errors, of one scale or of one at each row (n,)."""
 
     mean: Array
-    scale: float
+    scale: float | Array
     degrees: float
 
     def log_density(self, y: Array) -> Array:
         return t.logpdf(y, self.degrees, self.mean, self.scale)
 
     def quantiles(self, levels: Array) -> Array:
-        return self.mean[:, None] + self.scale * t.ppf(levels, self.degrees)
+        return self.mean[:, None] + np.reshape(self.scale, (-1, 1)) * t.ppf(levels, self.degrees)
 
 
 def constant_noise(residuals: Array) -> tuple[float, float]:
@@ -71,6 +72,28 @@ def constant_noise(residuals: Array) -> tuple[float, float]:
     bounds = [(np.log(LEAST_SCALE), None), (low, high)]
     found = minimize(loss, [np.log(start), np.log(5.0)], method="L-BFGS-B", bounds=bounds)
     return float(np.exp(found.x[0])), float(np.exp(found.x[1]))
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What keeps a learned variance from being too sure: Student-t errors of scale factor max(sd, least_sd)."""
+
+    least_sd: float
+    factor: float
+    degrees: float
+
+    def __call__(self, found: Normal) -> StudentNoise:
+        return StudentNoise(found.mean, self.factor * np.maximum(found.sd, self.least_sd), self.degrees)
+
+
+def likeliest_guard(found: Normal, y: Array) -> Guard:
+    """The one under which held-out y are likeliest, its least sd among LEAST_SLOPES times that of the residuals."""
+    some = np.linspace(0, len(y) - 1, min(len(y), ENOUGH)).astype(int)
+    found, y = Normal(found.mean[some], found.sd[some]), y[some]
+    unit = max(float(np.std(y - found.mean)), LEAST_SCALE)
+    floors = [unit * least for least in LEAST_SLOPES]
+    tried = [Guard(least, *constant_noise((y - found.mean) / np.maximum(found.sd, least))) for least in floors]
+    return max(tried, key=lambda guard: float(np.mean(guard(found).log_density(y))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,17 @@ import lightgbm
 import numpy as np
 
 from league.protocol import Job, serve
-from league.search import PATIENCE, Deadline, Rows, Settings, Trained, log_uniform
+from league.search import (
+    PATIENCE,
+    Deadline,
+    Rows,
+    Settings,
+    Trained,
+    few_and_many_bins,
+    few_and_many_leaves,
+    learning_rates,
+    log_uniform,
+)
 from league.tree_runs import pinball, run_point, run_quantiles, squared_error
 
 
@@ -24,11 +34,12 @@ class Boosting:
         self.fixed |= {"force_row_wise": True, "bagging_freq": 1, "feature_pre_filter": False}
         self.loss = squared_error if level is None else partial(pinball, level)
 
-    def draw(self, rng: np.random.Generator) -> Settings:
+    def draw(self, rng: np.random.Generator, n: int) -> Settings:
         return {
-            "learning_rate": log_uniform(rng, 0.02, 0.2),
-            "num_leaves": round(log_uniform(rng, 6, 255)),
+            "learning_rate": log_uniform(rng, *learning_rates(n)),
+            "num_leaves": round(log_uniform(rng, *few_and_many_leaves(n))),
             "min_data_in_leaf": round(log_uniform(rng, 2, 60)),
+            "max_bin": round(log_uniform(rng, *few_and_many_bins(n))),
             "lambda_l2": log_uniform(rng, 1e-3, 10.0),
             "feature_fraction": float(rng.uniform(0.5, 1.0)),
             "bagging_fraction": float(rng.uniform(0.6, 1.0)),

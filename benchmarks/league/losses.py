@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from league.scores import METRICS
+from league.standing import error_of
 from league.table import Table
 
 
 @dataclass(frozen=True)
 class Loss:
-    """The best peer is better than a model of ours on the splits that both were played on."""
+    """A peer is better than a model of ours on the splits that both were played on."""
 
     data: str
     measure: str
@@ -19,40 +20,45 @@ class Loss:
     our_value: float
     peer: str
     peer_value: float
-    standard_error: float | None  # of the peer's mean; RMSE has none
+    splits: int
+    standard_error: float  # of the difference; 0 where it is not known
+    is_paired: bool
 
     @property
     def gap(self) -> float:
         return self.our_value - self.peer_value
 
     def cells(self) -> list[str]:
-        in_errors = f"{self.gap / self.standard_error:.1f}" if self.standard_error else ""
+        mark = "" if self.is_paired else "\\*"
+        in_errors = f"{self.gap / self.standard_error:.1f}{mark}" if self.standard_error else ""
         values = [f"{value:.3f}" for value in (self.our_value, self.peer_value)]
-        gap = f"{self.gap:.4f}"
-        return [self.data, self.measure.upper(), self.ours, values[0], self.peer, values[1], gap, in_errors]
+        names = [self.data, self.measure.upper(), self.ours, values[0], self.peer, values[1]]
+        return [*names, f"{self.gap:.4f}", in_errors, str(self.splits)]
 
 
 def losses(table: Table, ours: Sequence[str], peers: Sequence[str]) -> list[Loss]:
-    """Places where the first of the peers is ahead of all these models of ours."""
+    """Places where a peer is ahead of all these models of ours, each on the splits that both have: the peer that is
+    furthest ahead of the nearest of ours.
+    """
     found = (_loss(table, data, measure, ours, peers) for data in table.data for measure in METRICS)
     return [loss for loss in found if loss is not None]
 
 
 def _loss(table: Table, data: str, measure: str, ours: Sequence[str], peers: Sequence[str]) -> Loss | None:
-    """None where ours is not behind, or one side has no result."""
-    sides = [[name for name in names if table.splits(data, name)] for names in (ours, peers)]
-    splits = table.common_splits(data, [*sides[0], *sides[1]]) if all(sides) else []
-    best = [_best(table, data, measure, names, splits) for names in sides]
-    if best[0] is None or best[1] is None or best[0][1] <= best[1][1]:
+    """None where no peer is ahead, or one side has no result."""
+    nearest = []
+    for peer in peers:
+        pairs = [pair for model in ours if (pair := _pair(table, data, measure, model, peer)) is not None]
+        if pairs:
+            nearest.append(min(pairs, key=lambda pair: pair.gap))
+    first = max(nearest, key=lambda pair: pair.gap, default=None)
+    return None if first is None or first.gap <= 0.0 else first
+
+
+def _pair(table: Table, data: str, measure: str, model: str, peer: str) -> Loss | None:
+    splits = table.common_splits(data, [model, peer])
+    our_value, peer_value = (table.value(data, name, measure, splits) for name in (model, peer))
+    if our_value is None or peer_value is None:
         return None
-    (model, our_value), (peer, peer_value) = best
-    error = None if measure == "rmse" else table.standard_error(data, peer, measure, splits)
-    return Loss(data, measure, model, our_value, peer, peer_value, error)
-
-
-def _best(
-    table: Table, data: str, measure: str, names: Iterable[str], splits: Sequence[int]
-) -> tuple[str, float] | None:
-    values = {name: table.value(data, name, measure, splits) for name in names}
-    known = {name: value for name, value in values.items() if value is not None}
-    return min(known.items(), key=lambda each: each[1]) if known else None
+    error, is_paired = error_of(table, data, peer, model, measure, splits)
+    return Loss(data, measure, model, our_value, peer, peer_value, len(splits), error, is_paired)

@@ -11,8 +11,11 @@ import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 
 from league.protocol import Job, serve
-from league.search import PATIENCE, Deadline, Rows, Settings, Trained, log_uniform
-from league.tree_runs import gaussian_loss, run_gaussian
+from league.search import PATIENCE, Deadline, Rows, Settings, Trained, learning_rates, log_uniform, more_depth
+from league.tree_runs import FEWER_FOLDS, gaussian_loss, run_gaussian
+
+STOPPED_BY = ("density", "error")  # at held-out rows; a few rows of which it is too sure end the first one early
+MINIBATCH = 5_000  # rows of a round that a search may go down to
 
 
 class Over(Exception):
@@ -28,16 +31,18 @@ class Boosting:
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
-    def draw(self, rng: np.random.Generator) -> Settings:
+    def draw(self, rng: np.random.Generator, n: int) -> Settings:
         return {
-            "learning_rate": log_uniform(rng, 0.02, 0.2),
-            "depth": int(rng.integers(3, 9)),
+            "learning_rate": log_uniform(rng, *learning_rates(n)),
+            "depth": int(rng.integers(3 + more_depth(n), 9 + more_depth(n))),
             "leaf": round(log_uniform(rng, 1, 60)),
-            "minibatch_frac": float(rng.uniform(0.3, 1.0)),
+            "stopped_by": STOPPED_BY[rng.integers(2)],
+            "minibatch_frac": log_uniform(rng, min(0.3, MINIBATCH / n), 1.0),
         }
 
     def train(self, settings: Settings, rows: Rows, held: Rows | None, rounds: int, deadline: Deadline) -> Trained:
         others = dict(settings)
+        stopped_by = others.pop("stopped_by", "density")
         tree = DecisionTreeRegressor(
             criterion="friedman_mse", max_depth=others.pop("depth"), min_samples_leaf=others.pop("leaf")
         )
@@ -47,7 +52,8 @@ class Boosting:
         scores: list[float] = []
 
         def watch(distribution, y) -> float:
-            scores.append(float(-np.mean(distribution.logpdf(y))))
+            losses = -distribution.logpdf(y) if stopped_by == "density" else (y - distribution.loc) ** 2
+            scores.append(float(np.mean(losses)))
             if deadline.is_over or len(scores) > int(np.argmin(scores)) + PATIENCE:
                 raise Over
             return scores[-1]
@@ -66,7 +72,7 @@ def _trained(model: ngboost.NGBRegressor, rounds: int) -> Trained:
 
 
 def run(job: Job):
-    found, about = run_gaussian(Boosting(job.seed), job)
+    found, about = run_gaussian(Boosting(job.seed), job, FEWER_FOLDS)
     return found, {"ngboost": version("ngboost"), **about}
 
 

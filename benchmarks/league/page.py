@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import certgp
 from certgp.plots.style import save_figure
+from certgp_paper.experiments.store import source_hash
 from certgp_paper.page.markdown import markdown_table
-from league.contestants import CONTESTANTS, GP_SECONDS, LEAST_SEARCH, MOST_SEARCH, OURS, ROWS_PER_SECOND
+from league.contestants import (
+    CONTESTANTS,
+    GP_SECONDS,
+    LEAST_SEARCH,
+    MOST_SEARCH,
+    OURS,
+    ROWS_PER_SECOND,
+    SEVERAL,
+    SEVERAL_TAKE,
+)
 from league.data import BIKE, CLEAN_BIKE, RANKED, SPLITS
 from league.losses import losses
 from league.pictures import plot_cost, plot_ranks
 from league.play import CPU_LIMIT
-from league.ranking import Ranking, full_block, rank
+from league.races import CHAMPION, proof_costs, race_costs
+from league.ranking import Ranking, full_block, rank, ranks_on, with_fewer_splits
 from league.scores import METRICS
 from league.standing import mean_seconds, near_first
 from league.table import Table
+from league.versions import outdated
 
-RACES = ("AutoGP low", "AutoGP medium", "AutoGP high")
-CHAMPION, PEER = "AutoGP medium", "LightGBM"
 NAMES = {"nlpd": "NLPD", "crps": "CRPS", "rmse": "RMSE", "coverage95": "Coverage of 95 % intervals"}
 NAMES |= {"width95": "Mean width of 95 % intervals", "cpu_seconds": "CPU seconds of fit and prediction"}
 NAMES |= {"peak_megabytes": "Peak memory, MB"}
@@ -57,12 +67,13 @@ class Page:
         return most is not None and self.table.about(data)["rows"] > most
 
     def text(self) -> str:
-        parts = [INTRODUCTION, self.progress(), self.standing(), self.losses(), self.races(), self.tables()]
-        return "\n\n".join([*parts, self.traps(), self.without_result(), SETTINGS, self.candidates()]) + "\n"
+        parts = [INTRODUCTION, self.progress(), self.standing(), self.losses(), race_costs(self.table)]
+        parts += [proof_costs(self.table), self.tables(), self.traps(), self.without_result()]
+        return "\n\n".join(part for part in [*parts, SETTINGS, self.candidates()] if part is not None) + "\n"
 
     def progress(self) -> str:
         cells, whole = len(self.table.cells), self.planned()
-        words = [f"{cells} of {whole} cells have been played."]
+        words = [f"{cells} of {whole} cells have been played.", self.versions()]
         left = [name for name in self.contestants if name not in self.ranked]
         unplayed = [name for name in CONTESTANTS if name not in self.contestants]
         if left or unplayed:
@@ -71,6 +82,19 @@ class Page:
         if missing:
             words.append(f"Not all that are ranked have been played on {', '.join(missing)}, which do not count yet.")
         return " ".join(words)
+
+    def versions(self) -> str:
+        """How many cells are of the code of today."""
+        old = outdated(self.table)
+        of_ours = [key for key in self.table.cells if key[1] in self.ours]
+        now, before = len(of_ours) - sum(key in old for key in of_ours), sum(key in old for key in of_ours)
+        peers, old_peers = len(self.table.cells) - len(of_ours), len(old) - before
+        return (
+            f"Of {len(of_ours)} cells of certgp's estimators, {now} are of the code that wrote this page (certgp "
+            f"{certgp.__version__}, source {source_hash()}) and {before} of earlier versions; of {peers} cells of "
+            f"peers, {old_peers} are of runners or settings that have changed since. All are shown until they are "
+            "played again (`run --renew`)."
+        )
 
     def planned(self) -> int:
         """Cells of the whole league, without those that cannot be."""
@@ -89,22 +113,24 @@ class Page:
         seconds = mean_seconds(self.table, self.data)
         averages = {ranking.measure: ranking.average for ranking in self.rankings}
         near = {each: near_first(self.table, each, self.data, self.ranked) for each in ("nlpd", "crps")}
+        fewer = with_fewer_splits(self.table, self.data, self.ranked)
+        splits = {name: sum(len(self.table.splits(data, name)) for data in self.data) for name in self.ranked}
         rows = [
             [
-                _named(name, self.ours),
+                _named(name, self.ours) + (" †" if name in fewer else ""),
                 *(f"{averages[measure][name]:.1f}" for measure in METRICS),
                 *(f"{near[measure][name]} of {len(self.data)}" for measure in near),
                 f"{seconds[name]:.1f}" if name in seconds else "",
+                str(splits[name]),
             ]
             for name in averages["nlpd"]
         ]
-        heads = ["", "NLPD rank", "CRPS rank", "RMSE rank", "NLPD first*", "CRPS first*", "CPU s"]
+        heads = ["", "NLPD rank", "CRPS rank", "RMSE rank", "NLPD first*", "CRPS first*", "CPU s", "cells"]
         tests = ", ".join(f"{NAMES[each.measure]} {_p_value(each.p_value)}" for each in self.rankings)
         return "\n\n".join(
             [
                 "## Standing",
-                f"Average ranks over {len(self.data)} data sets ({', '.join(self.data)}); certgp in bold. \\* first, "
-                "or within one standard error of the first. CPU seconds are geometric means over these sets.",
+                f"Average ranks over {len(self.data)} data sets ({', '.join(self.data)}); certgp in bold.\n{STANDING}",
                 markdown_table(heads, rows),
                 f"Friedman's test that all are alike: {tests}.",
                 "![Average ranks and critical differences](figures/league-ranks.png)",
@@ -116,10 +142,10 @@ class Page:
         """From cells alone: where a peer is ahead, and of whom."""
         peers = [name for name in self.contestants if name not in self.ours]
         ours = [name for name in self.contestants if name in self.ours]
-        heads = ["data", "measure", "ours", "", "first peer", "", "behind by", "in standard errors"]
-        parts = ["## Where we lose, and to whom"]
+        heads = ["data", "measure", "ours", "", "first peer", "", "behind by", "in standard errors", "splits"]
+        parts = ["## Where we lose, and to whom", LOSSES]
         every = losses(self.table, ours, peers)
-        parts.append(f"A peer is ahead of every model of certgp that was played there, in {len(every)} places:")
+        parts.append(f"A peer is ahead of every model of certgp that was played with it, in {len(every)} places:")
         parts.append(markdown_table(heads, [loss.cells() for loss in every]) if every else "(none)")
         parts.append(self.poor_coverage(ours))
         if CHAMPION not in self.contestants:
@@ -128,35 +154,6 @@ class Page:
         parts.append(f"`{CHAMPION}`, the default, is behind a peer in {len(behind)} places:")
         parts.append(markdown_table(heads, [loss.cells() for loss in behind]) if behind else "(none)")
         return "\n\n".join(parts)
-
-    def races(self) -> str:
-        """What it costs that several methods are tried, in CPU seconds, beside one fit and beside a peer's search."""
-        names = [name for name in self.contestants if name in RACES]
-        rows = [
-            [data, *(self._race(data, name) for name in names), *self._low_and_peer(data)]
-            for data in self.table.data
-            if any(self.table.splits(data, name) for name in names)
-        ]
-        if not rows:
-            return "## What a race costs\n\nNo race has been played yet."
-        heads = ["data", *(_named(name, self.ours) for name in names), f"low minus {PEER}"]
-        return "\n\n".join(["## What a race costs", RACE_COSTS, markdown_table(heads, rows)])
-
-    def _race(self, data: str, name: str) -> str:
-        """Seconds in all and how many times those of the winner's own fit; the winners."""
-        cells = [self.table.cells[data, name, split] for split in self.table.splits(data, name)]
-        known = [(cell["cpu_seconds"], winner_of(cell)) for cell in cells if winner_of(cell) is not None]
-        if not known:
-            return ""
-        total = sum(seconds for seconds, _ in known)
-        times = total / max(sum(winner["cpu_seconds"] for _, winner in known), 0.01)
-        winners = ", ".join(dict.fromkeys(winner["method"] for _, winner in known))
-        return f"{total / len(known):.0f} s, {times:.1f} times: {winners}"
-
-    def _low_and_peer(self, data: str) -> list[str]:
-        splits = self.table.common_splits(data, [RACES[0], PEER])
-        low, peer = (self.table.value(data, name, "cpu_seconds", splits) for name in (RACES[0], PEER))
-        return ["" if low is None or peer is None else f"{low - peer:+.0f} s"]
 
     def candidates(self) -> str:
         """How many settings each search judged, fewest and most over its cells."""
@@ -187,23 +184,22 @@ class Page:
 
     def table_of(self, measure: str, contestants: Sequence[str] | None = None) -> str:
         chosen = self.contestants if contestants is None else contestants
-        best = {}
-        if measure in METRICS:
-            for data in self.table.data:
-                values = [self.table.value(data, name, measure) for name in chosen]
-                best[data] = min((value for value in values if value is not None), default=None)
+        best: dict[str, list[str]] = {}
+        for data in self.table.data if measure in METRICS else ():
+            ranks = ranks_on(self.table, data, measure, chosen)
+            best[data] = [name for name in chosen if ranks[name] == min(ranks.values())]
         rows = [
             [_named(name, self.ours), *(self._cell(d, name, measure, best) for d in self.table.data)] for name in chosen
         ]
         return markdown_table(["", *self.table.data], rows)
 
-    def _cell(self, data: str, name: str, measure: str, best: dict[str, float | None]) -> str:
+    def _cell(self, data: str, name: str, measure: str, best: dict[str, list[str]]) -> str:
         value, splits = self.table.value(data, name, measure), self.table.splits(data, name)
         if value is None:
             return "x" if splits or self.cannot(data, name) else ""
         digits = {"cpu_seconds": 1, "peak_megabytes": 0}.get(measure, 3)
         shown = f"{value:.{digits}f}"
-        shown = f"**{shown}**" if value == best.get(data) else shown
+        shown = f"**{shown}**" if name in best.get(data, ()) else shown
         return shown if len(splits) == 1 else f"{shown} ({len(splits)})"
 
     def traps(self) -> str:
@@ -248,12 +244,6 @@ class Page:
         )
 
 
-def winner_of(cell: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The fit that a race kept, probes of the same method included; None where the cell does not say."""
-    about = cell.get("about", {})
-    return next((each for each in about.get("trials", ()) if each["method"] == about["method"]), None)
-
-
 def _named(name: str, ours: set[str]) -> str:
     return f"**{name}**" if name in ours else name
 
@@ -264,12 +254,18 @@ certgp and its peers on every data set at hand, scored alike. The page is genera
 missing and writes it; `python benchmarks/league.py page` writes it alone) from `benchmarks/results/league.jsonl`; no
 figure in it is typed by hand. Settings and rules are in [decision 0043](decisions/0043-rules-of-the-league.md)."""
 
-TABLES = """Means over the splits that were played, whose number is in parentheses where it is not one; y has standard
-deviation one. Lowest in bold. x: no result, see [below](#without-a-result). Empty: not played yet."""
+STANDING = """A rank on a data set is one more than the number of contestants that are better there, each pair on the
+splits that both have; † has fewer splits than others on one of the sets. \\* first, or behind the first by at most one
+standard error of their [difference](#where-we-lose-and-to-whom). CPU seconds are geometric means over these sets."""
 
-RACE_COSTS = f"""CPU seconds of fit and prediction, and how many times those of the fit that was kept: probes, other
-finalists, warped columns, noise and predictions are the rest. Last column: the low effort beside the search of
-{PEER}, on the splits that both have."""
+LOSSES = """Each pair on the splits that both have, whose number is in the last column. Standard errors are those of the
+difference of the two over the same test rows, averaged over splits: sqrt(sum of squares) / splits. They say how much
+other test rows would change it, not other training rows. \\*: a cell of earlier code does not keep what this takes, and
+the error is that of the peer's mean."""
+
+TABLES = """Means over the splits that were played, whose number is in parentheses where it is not one; y has standard
+deviation one. In bold: first, in pairs on the splits that both have, as columns may be of different splits. x: no
+result, see [below](#without-a-result). Empty: not played yet."""
 
 TRAPS = """Splits are `train_test_split(X, y, test_size=0.1, random_state=s)`, s = 0 to 4, standardised with the
 training part."""
@@ -282,11 +278,16 @@ SETTINGS = f"""## Settings
 - One thread and one process for each cell; CPU seconds count fit, search and prediction, not imports. The machine is
   shared, so seconds are rough.
 - Trees (LightGBM, CatBoost, XGBoost, NGBoost, scikit-learn): defaults first, then random candidates for n /
-  {ROWS_PER_SECOND} CPU seconds (at least {LEAST_SEARCH:.0f}, at most {MOST_SEARCH:.0f}; n training rows), early
-  stopping on held-out training rows (five folds up to 5,000 rows, one above), then a fit to all rows with the rounds
-  found.
+  {ROWS_PER_SECOND} CPU seconds (at least {LEAST_SEARCH:.0f}, at most {MOST_SEARCH:.0f}; n training rows), each for an
+  eighth of them at most, early stopping on held-out training rows (five folds up to 5,000 rows, one above); the best
+  one, where it was still gaining, again with what is left; then a fit to all rows with the rounds found, which comes
+  on top. Larger data sets have more leaves, depth and bins to draw from.
 - A point prediction (LightGBM, CatBoost, XGBoost, ridge) gets Student-t errors of one scale, fitted to residuals of
-  held-out rows. Quantiles (seven models) are joined linearly in the normal score, with Gaussian tails.
+  held-out rows. A learned variance (CatBoost with uncertainty, NGBoost) gets Student-t errors with a factor and a floor
+  that suit them.
+- Those that boost more than a mean ({", ".join(SEVERAL)}) have {SEVERAL_TAKE:.0f} times the
+  seconds, up to the same limit. NGBoost and quantiles use two of the five folds; for quantiles (seven models, joined
+  linearly in the normal score, Gaussian tails) half of the seconds search settings for the median.
 - GP peers train for at most {GP_SECONDS:.0f} CPU seconds. GPflow: 200 inducing points; GPyTorch's SVGP: 300; its exact
   GP: the better of two kernels by evidence. GPBoost: hyper-parameters from 2,000 rows, 50 neighbours of all.
 - certgp: defaults, `noise="auto"`; `rank=100` for Mercer and sparse models."""

@@ -18,8 +18,8 @@ from certgp_paper.experiments.cells import Cell
 from certgp_paper.experiments.store import source_hash
 from certgp_paper.experiments.versions import code_version
 from league.contestants import allowed_seconds
-from league.data import Rows
-from league.scores import are_numbers, score_all_and_new
+from league.data import CLEANED, Rows
+from league.scores import are_numbers, part_sums, score_all_and_new
 from peers.contestants import BENCHMARKS, Contestant
 
 FAMILY = "league"
@@ -61,11 +61,12 @@ def play(contestant: Contestant, rows: Rows, split: int, folder: Path, environme
 
 def _scored(rows: Rows, out: Path) -> dict[str, object]:
     with np.load(out) as found:
-        scores = score_all_and_new(rows.y_test, found["mean"], found["log_density"], found["quantiles"], rows.repeated)
+        arrays = rows.y_test, found["mean"], found["log_density"], found["quantiles"]
+        scores, sums = score_all_and_new(*arrays, rows.repeated), part_sums(*arrays)
     if not are_numbers(scores):
         return {"status": FAILED, "reason": "its scores are not numbers"}
     said = json.loads(out.with_suffix(".json").read_text())
-    return {"status": FINISHED, **scores, **said["cost"], "about": said["about"]}
+    return {"status": FINISHED, **scores, **said["cost"], "parts": sums, "about": said["about"]}
 
 
 def _reason(done: subprocess.CompletedProcess[str]) -> str:
@@ -73,28 +74,48 @@ def _reason(done: subprocess.CompletedProcess[str]) -> str:
     return lines[-1][:300] if lines else f"ended with code {done.returncode}"
 
 
-def made_by(contestant: Contestant) -> dict[str, object]:
-    """Which code makes a cell: for certgp the definitions behind the estimator, for peers the runner's own files."""
+def made_by(contestant: Contestant, data: str, split: int) -> dict[str, object]:
+    """Which code makes a cell, on which rows."""
     return {
-        "version": _version(contestant),
+        "version": cell_version(contestant, data, split),
         "certgp": certgp.__version__,
         "source": source_hash(),
         "python": platform.python_version(),
     }
 
 
+def cell_version(contestant: Contestant, data: str, split: int) -> str:
+    """For certgp the hash of the definitions behind the estimator, for peers that of the runner and all that it
+    imports from here; marked where the rows are not those of the first cells.
+    """
+    return _version(contestant) + ("-cleaned" if (data, split) in CLEANED else "")
+
+
 @cache
 def _version(contestant: Contestant) -> str:
     if not contestant.is_peer:
         return code_version((f"certgp.estimators:{contestant.variant.split()[0]}", *_KERNELS))
-    digest = sha256(contestant.variant.encode())
-    for name in sorted({contestant.module, *_SHARED, *_named_module(contestant)}):
-        source = (BENCHMARKS / f"{name.replace('.', '/')}.py").read_bytes()
-        digest.update(ast.dump(ast.parse(source)).encode())  # comments and layout do not count
+    digest = sha256(f"{contestant.variant} {[allowed_seconds(contestant, n) for n in _SIZES]}".encode())
+    for name in sorted(_imported({contestant.module, *_named_module(contestant)})):
+        digest.update(ast.dump(_tree(name)).encode())  # comments and layout do not count
     return digest.hexdigest()[:12]
 
 
-_SHARED = ("league.distributions", "league.search", "league.tree_runs")
+_SIZES = (100, 1_000, 10_000, 30_000, 100_000)  # at which the seconds that are allowed must stay the same
+
+
+def _imported(names: set[str]) -> set[str]:
+    """These modules of ``benchmarks`` and all that they import from its packages."""
+    found, new = set[str](), set(names)
+    while new:
+        found |= new
+        imports = (node for name in new for node in ast.walk(_tree(name)) if isinstance(node, ast.ImportFrom))
+        new = {str(node.module) for node in imports if str(node.module).startswith(("league.", "peers."))} - found
+    return found
+
+
+def _tree(name: str) -> ast.Module:
+    return ast.parse((BENCHMARKS / f"{name.replace('.', '/')}.py").read_bytes())
 
 
 def _named_module(contestant: Contestant) -> list[str]:

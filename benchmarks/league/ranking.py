@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import f, rankdata, studentized_range
+from scipy.stats import f, studentized_range
 
 from league.table import Table
 
@@ -78,16 +78,37 @@ def full_block(
     return best
 
 
-def common_splits(table: Table, data: str, contestants: Sequence[str]) -> list[int]:
-    """Splits that all of these were played on; those that were never played there do not count."""
-    return table.common_splits(data, [c for c in contestants if table.splits(data, c)])
+def ranks_on(table: Table, data: str, measure: str, contestants: Sequence[str]) -> dict[str, float]:
+    """One more than the number of contestants that are better, each on the splits that both were played on.
+
+    Equal values, or no split in common, count half; a contestant without a result comes after all that have one. Where
+    all have the same splits, these are the ranks of their means. All ranks sum up to k (k + 1) / 2.
+    """
+    ranks = dict.fromkeys(contestants, 1.0)
+    for one, other in combinations(contestants, 2):
+        splits = table.common_splits(data, [one, other])
+        values = [_value(table, data, measure, name, splits) for name in (one, other)]
+        share = 0.5 if values[0] == values[1] else float(values[0] > values[1])
+        ranks[one] += share
+        ranks[other] += 1.0 - share
+    return ranks
+
+
+def _value(table: Table, data: str, measure: str, contestant: str, splits: Sequence[int]) -> float:
+    """Infinity without a result. Without splits, it only counts whether there is one on any."""
+    value = table.value(data, contestant, measure, splits or None)
+    if value is None:
+        return math.inf
+    return value if splits else 0.0
 
 
 def rank(table: Table, measure: str, data: Sequence[str], contestants: Sequence[str]) -> Ranking:
-    """By means over the splits that all have in common."""
-    rows = []
-    for name in data:
-        splits = common_splits(table, name, contestants)
-        values = [table.value(name, contestant, measure, splits) for contestant in contestants]
-        rows.append(rankdata([math.inf if value is None else value for value in values]))
+    """Ranks on each data set."""
+    rows = [list(ranks_on(table, name, measure, contestants).values()) for name in data]
     return Ranking(measure, tuple(contestants), tuple(data), np.array(rows).reshape(len(data), len(contestants)))
+
+
+def with_fewer_splits(table: Table, data: Sequence[str], contestants: Sequence[str]) -> list[str]:
+    """Contestants that were played on fewer splits of a data set than another one, but on some."""
+    counts = {name: {c: len(table.splits(name, c)) for c in contestants} for name in data}
+    return [c for c in contestants if any(0 < counts[name][c] < max(counts[name].values()) for name in data)]

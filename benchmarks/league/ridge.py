@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from league.distributions import ConstantNoise, constant_noise
+from league.distributions import StudentNoise, constant_noise
 from league.protocol import Job, serve
 
 PENALTIES = np.logspace(-4, 6, 41)
@@ -24,7 +24,7 @@ def run(job: Job):
     best = min(PENALTIES, key=lambda penalty: float(np.mean(left_out(penalty) ** 2)))
     scale, degrees = constant_noise(left_out(best))
     mean = middle + (job.X_test - center) @ (V.T @ (s * aligned / (s**2 + best)))
-    return ConstantNoise(mean, scale, degrees), {"numpy": np.__version__, "penalty": float(best), "degrees": degrees}
+    return StudentNoise(mean, scale, degrees), {"numpy": np.__version__, "penalty": float(best), "degrees": degrees}
 
 
 if __name__ == "__main__":

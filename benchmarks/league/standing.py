@@ -6,24 +6,35 @@ import math
 from collections.abc import Sequence
 from statistics import mean
 
-from league.ranking import common_splits
+from league.ranking import ranks_on
 from league.table import Table
 
 
 def near_first(table: Table, measure: str, data: Sequence[str], contestants: Sequence[str]) -> dict[str, int]:
-    """On how many data sets each is first, or behind by at most one standard error of the first one's mean."""
+    """On how many data sets each is first, or behind the first by at most one standard error of their difference on
+    the splits that both have.
+    """
     counts = dict.fromkeys(contestants, 0)
     for name in data:
-        splits = common_splits(table, name, contestants)
-        values = {each: table.value(name, each, measure, splits) for each in contestants}
-        known = {each: value for each, value in values.items() if value is not None}
-        if not known:
-            continue
-        first = min(known, key=lambda each: known[each])
-        error = table.standard_error(name, first, measure, splits) or 0.0
-        for each, value in known.items():
-            counts[each] += value <= known[first] + error
+        ranks = ranks_on(table, name, measure, contestants)
+        first = min(ranks, key=lambda each: ranks[each])
+        for each in contestants:
+            splits = table.common_splits(name, [first, each])
+            value, best = (table.value(name, which, measure, splits) for which in (each, first))
+            if value is not None and best is not None:
+                error, _ = error_of(table, name, first, each, measure, splits)
+                counts[each] += each == first or value - best <= error
     return counts
+
+
+def error_of(
+    table: Table, data: str, first: str, other: str, measure: str, splits: Sequence[int]
+) -> tuple[float, bool]:
+    """Standard error of the difference, and whether it is paired; else that of the first one's mean."""
+    paired = table.difference_error(data, first, other, measure, splits)
+    if paired is not None:
+        return paired, True
+    return table.standard_error(data, first, measure, splits) or 0.0, False
 
 
 def mean_seconds(table: Table, data: Sequence[str]) -> dict[str, float]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from league.data import DATA
 from league.play import FAMILY, FINISHED
+from league.scores import difference_error
 
 Key = tuple[str, str, int]  # data, contestant, split
 
@@ -55,6 +56,20 @@ class Table:
         if not errors or None in errors:
             return None
         return math.sqrt(sum(error**2 for error in errors)) / len(errors)
+
+    def difference_error(self, data: str, first: str, second: str, measure: str, splits: Sequence[int]) -> float | None:
+        """Standard error of the difference of two means over splits, paired over test rows: sqrt(sum se_s^2) / S.
+
+        None where a cell does not keep what it takes, as those of earlier code.
+        """
+        errors = []
+        for split in splits:
+            cells = [self.cells.get((data, name, split), {}) for name in (first, second)]
+            if any("parts" not in cell for cell in cells):
+                return None
+            sums = [cell["parts"][measure] for cell in cells]
+            errors.append(difference_error(measure, *sums, cells[0]["test_rows"]))
+        return math.sqrt(sum(error**2 for error in errors)) / len(errors) if errors else None
 
     def about(self, data: str) -> Mapping[str, Any]:
         """Sizes and traps of a data set, from any of its cells."""

@@ -8,7 +8,17 @@ import numpy as np
 import xgboost
 
 from league.protocol import Job, serve
-from league.search import PATIENCE, Deadline, Rows, Settings, Trained, log_uniform
+from league.search import (
+    PATIENCE,
+    Deadline,
+    Rows,
+    Settings,
+    Trained,
+    few_and_many_bins,
+    learning_rates,
+    log_uniform,
+    more_depth,
+)
 from league.tree_runs import run_point, squared_error
 
 
@@ -38,10 +48,11 @@ class Boosting:
     def __init__(self, seed: int) -> None:
         self.fixed = {"objective": "reg:squarederror", "tree_method": "hist", "nthread": 1, "seed": seed}
 
-    def draw(self, rng: np.random.Generator) -> Settings:
+    def draw(self, rng: np.random.Generator, n: int) -> Settings:
         return {
-            "eta": log_uniform(rng, 0.02, 0.2),
-            "max_depth": int(rng.integers(3, 12)),
+            "eta": log_uniform(rng, *learning_rates(n)),
+            "max_depth": int(rng.integers(3 + more_depth(n), 12 + more_depth(n))),
+            "max_bin": round(log_uniform(rng, *few_and_many_bins(n))),
             "min_child_weight": log_uniform(rng, 1.0, 30.0),
             "lambda": log_uniform(rng, 1e-2, 10.0),
             "colsample_bytree": float(rng.uniform(0.5, 1.0)),

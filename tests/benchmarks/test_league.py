@@ -5,39 +5,67 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.stats import f, friedmanchisquare, norm, t
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import train_test_split
 
 import certgp
+from certgp_paper.datasets.splits import standardised_split
 from league import play as playing
-from league import ridge
+from league import ridge, sklearn_trees
 from league.certgp_model import Observations, build, run
-from league.contestants import CONTESTANTS, search_seconds
-from league.data import Rows, load_rows
+from league.contestants import CONTESTANTS, SEVERAL, allowed_seconds, search_seconds
+from league.data import CLEAN_BIKE, CLEANED, LEAKING, RANKED, SPLITS, Rows, load_rows
 from league.distributions import (
+    LEAST_DEGREES,
     LEAST_SCALE,
     MIDPOINTS,
-    ConstantNoise,
     FewQuantiles,
     Normal,
+    StudentNoise,
     constant_noise,
     least_slope,
+    likeliest_guard,
 )
 from league.losses import losses
 from league.page import write_page
 from league.pictures import best_for_cost
-from league.protocol import Job
-from league.ranking import Ranking, full_block, groups_alike, rank
-from league.scores import LOWER, UPPER, crps_of_quantiles, score, score_all_and_new
-from league.search import Deadline, Trained, folds, judge, refit, search
+from league.protocol import Job, own_cpu_seconds
+from league.ranking import Ranking, full_block, groups_alike, rank, ranks_on, with_fewer_splits
+from league.scores import (
+    LOWER,
+    PARTS,
+    UPPER,
+    crps_of_quantiles,
+    difference_error,
+    part_sizes,
+    part_sums,
+    score,
+    score_all_and_new,
+)
+from league.search import (
+    Deadline,
+    Trained,
+    few_and_many_bins,
+    few_and_many_leaves,
+    folds,
+    judge,
+    more_depth,
+    refit,
+    search,
+)
+from league.search import Rows as Parts
 from league.standing import mean_seconds, near_first
 from league.table import Table, read_table
-from league.tree_runs import QUANTILES
+from league.tree_runs import QUANTILES, gaussian_loss, run_gaussian
+from league.versions import outdated
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,6 +96,36 @@ def test_scores_of_a_gaussian_are_those_of_its_closed_forms():
 def test_the_crps_of_a_sure_prediction_is_the_absolute_error():
     y = np.array([0.5, -2.0])
     assert crps_of_quantiles(y, np.zeros((2, len(MIDPOINTS)))) == pytest.approx([0.5, 2.0])
+
+
+def test_errors_of_differences_are_paired_over_test_rows():
+    found, y = normal_rows(PARTS)  # one row in each part
+    other = Normal(found.mean + 0.05, 1.1 * found.sd)
+    sums = [part_sums(y, each.mean, each.log_density(y), each.quantiles(MIDPOINTS)) for each in (found, other)]
+    difference = other.log_density(y) - found.log_density(y)
+    error = difference_error("nlpd", sums[0]["nlpd"], sums[1]["nlpd"], PARTS)
+    assert error == pytest.approx(np.std(difference, ddof=1) / np.sqrt(PARTS), rel=1e-3)
+    assert error < 0.2 * score(y, found.mean, found.log_density(y), found.quantiles(MIDPOINTS))["nlpd_se"]
+    squares = [(y - each.mean) ** 2 for each in (found, other)]
+    rows = [each / (2.0 * np.sqrt(np.mean(each))) for each in squares]
+    linear = np.std(rows[0] - rows[1], ddof=1) / np.sqrt(PARTS)
+    assert difference_error("rmse", sums[0]["rmse"], sums[1]["rmse"], PARTS) == pytest.approx(linear, rel=1e-3)
+    cells = {
+        ("yacht", name, split): cell(0.0, test_rows=PARTS, parts=each)
+        for split in (0, 1)
+        for name, each in zip("ab", sums, strict=True)
+    }
+    assert Table(cells).difference_error("yacht", "a", "b", "nlpd", [0, 1]) == pytest.approx(error / np.sqrt(2.0))
+    assert Table(cells | {("yacht", "a", 1): cell(0.0)}).difference_error("yacht", "a", "b", "nlpd", [0, 1]) is None
+
+
+def test_parts_of_unequal_size_estimate_the_same_error():
+    rng, n = np.random.default_rng(0), 1_000
+    sums = [[np.sum(part) for part in np.array_split(rng.standard_normal(n), PARTS)] for _ in range(2)]
+    assert part_sizes(n).sum() == n
+    assert difference_error("nlpd", *sums, n) == pytest.approx(np.sqrt(2.0 / n), rel=0.3)
+    shifted = sums[0] + 5.0 * part_sizes(n)  # the same for all rows: no error
+    assert difference_error("nlpd", sums[0], shifted, n) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_rows_whose_inputs_were_seen_are_scored_apart():
@@ -108,7 +166,7 @@ def test_the_least_slope_is_the_one_under_which_held_out_rows_are_likeliest():
     assert least_slope(QUANTILES, values, y) == pytest.approx(np.std(y))
 
 
-@pytest.mark.parametrize(("degrees", "about"), [(3.0, (2.3, 4.2)), (200.0, (20.0, 201.0))])
+@pytest.mark.parametrize(("degrees", "about"), [(1.4, (1.2, 1.6)), (3.0, (2.3, 4.2)), (200.0, (20.0, 201.0))])
 def test_constant_noise_finds_heavy_and_light_tails(degrees, about):
     residuals = 0.3 * t.rvs(degrees, size=3_000, random_state=0)
     scale, found = constant_noise(residuals)
@@ -117,11 +175,38 @@ def test_constant_noise_finds_heavy_and_light_tails(degrees, about):
     assert constant_noise(np.zeros(10))[0] == pytest.approx(LEAST_SCALE)
 
 
+@pytest.mark.parametrize("y", [0.0, 1.0, 30.0])
+def test_the_crps_of_the_heaviest_tails_is_that_of_their_distribution(y):
+    found = StudentNoise(np.zeros(1), 1.0, LEAST_DEGREES)
+    below = quad(lambda x: t.cdf(x, LEAST_DEGREES) ** 2, -np.inf, y)[0]
+    above = quad(lambda x: t.sf(x, LEAST_DEGREES) ** 2, y, np.inf)[0]
+    assert crps_of_quantiles(np.array([y]), found.quantiles(MIDPOINTS)) == pytest.approx([below + above], rel=2e-3)
+
+
+def test_a_guard_widens_a_variance_that_is_too_sure_of_some_rows_and_leaves_a_good_one():
+    found, y = normal_rows(2_000)
+    honest = likeliest_guard(found, y)
+    assert honest.factor == pytest.approx(1.0, abs=0.05)
+    assert np.mean(honest(found).log_density(y)) == pytest.approx(np.mean(found.log_density(y)), abs=0.01)
+    sure = Normal(found.mean, np.where(np.arange(2_000) % 500 == 0, 1e-3, 0.5 * found.sd))
+    guard = likeliest_guard(sure, y)
+    assert np.mean(guard(sure).log_density(y)) > np.mean(found.log_density(y)) - 0.05
+    assert np.mean(sure.log_density(y)) < -100.0
+    assert gaussian_loss(y, np.column_stack([sure.mean, sure.sd**2])) == -np.mean(guard(sure).log_density(y))
+
+
+def test_student_errors_may_have_a_scale_at_each_row():
+    found = StudentNoise(np.array([0.0, 1.0]), np.array([1.0, 2.0]), 3.0)
+    upper = t.ppf(0.975, 3.0)
+    assert found.quantiles(np.array([0.975]))[:, 0] == pytest.approx([upper, 1.0 + 2.0 * upper])
+    assert found.log_density(np.array([0.0, 1.0])) == pytest.approx(t.logpdf(0.0, 3.0) - np.log([1.0, 2.0]))
+
+
 def test_constant_noise_has_the_quantiles_of_its_density():
-    found = ConstantNoise(np.array([1.0]), 0.5, 3.0)
+    found = StudentNoise(np.array([1.0]), 0.5, 3.0)
     lower, upper = found.quantiles(np.array([0.025, 0.975]))[0]
     grid = np.linspace(lower, upper, 2_001)
-    density = np.exp(ConstantNoise(np.ones(len(grid)), 0.5, 3.0).log_density(grid))
+    density = np.exp(StudentNoise(np.ones(len(grid)), 0.5, 3.0).log_density(grid))
     assert np.trapezoid(density, grid) == pytest.approx(0.95, abs=1e-4)
 
 
@@ -135,8 +220,9 @@ class Shrunken:
 
     def __init__(self) -> None:
         self.fits: list[tuple[int, int]] = []
+        self.most_rounds = 0
 
-    def draw(self, rng):
+    def draw(self, rng, n):
         return {"penalty": float(rng.uniform(0.0, 1.0))}
 
     def loss(self, y, prediction):
@@ -145,6 +231,7 @@ class Shrunken:
     def train(self, settings, rows, held, rounds, deadline):
         if held is not None:
             assert not {row.tobytes() for row in held.X} & {row.tobytes() for row in rows.X}
+        self.most_rounds = max(self.most_rounds, rounds)
         self.fits.append((len(rows.y), 0 if held is None else len(held.y)))
         model = Ridge(settings["penalty"]).fit(rows.X, rows.y)
         return Trained(model.predict, 7)
@@ -173,7 +260,66 @@ def test_a_search_prefers_what_held_out_rows_prefer_and_refits_to_all_rows():
     assert len(best.held.y) == len(job.y)
     assert refit(learner, best, job).predict(job.X_test) == pytest.approx(job.X_test @ [1.0, -2.0, 0.5], abs=0.1)
     assert learner.fits[-1] == (100, 0)
+    assert learner.most_rounds > 20_000  # the seconds end a training, not a number of rounds
     assert judge(learner, best.settings, job, 1.0).loss == best.loss
+
+
+class Slow(Shrunken):
+    """Takes all seconds that it gets; with more of them it is better."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
+    def train(self, settings, rows, held, rounds, deadline):
+        if held is not None:
+            self.seconds.append(deadline.left)
+            while not deadline.is_over:
+                pass
+        error = 1.0 / self.seconds[-1]
+        return Trained(lambda X: np.full(len(X), error), 7)
+
+
+def test_no_candidate_takes_more_than_its_part_and_the_best_is_tried_again_with_the_rest():
+    learner = Slow()
+    best, number = search(learner, linear_job(), 2.0, most_folds=1)
+    assert 5 <= number <= 7
+    assert learner.seconds[:-1] == pytest.approx([0.25] * number, abs=0.05)
+    assert learner.seconds[-1] > 0.35
+    assert best.was_cut
+    assert len(best.held.y) == 20
+
+
+def test_a_slow_learner_looks_at_its_deadline_after_a_few_rounds():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 4))
+    rows, held = Parts(X[:15_000], X[:15_000, 0]), Parts(X[15_000:], X[15_000:, 0])
+    settings = {"learning_rate": 0.02, "max_leaf_nodes": 500}
+    before = own_cpu_seconds()
+    model = sklearn_trees.Boosting(0, 0.5).train(settings, rows, held, 10_000, Deadline(1.0))
+    assert own_cpu_seconds() - before < 2.5
+    assert model.predict(held.X).shape == (5_000,)
+
+
+def test_trees_may_grow_with_the_rows():
+    assert few_and_many_leaves(500) == few_and_many_leaves(10_000) == (6, 255)
+    assert few_and_many_leaves(200_000) == (100, 4_000)
+    assert few_and_many_bins(500) == (255, 1_023)
+    assert few_and_many_bins(200_000) == (255, 4_000)
+    assert [more_depth(n) for n in (100, 5_000, 40_000, 200_000)] == [0, 0, 3, 5]
+
+
+def test_a_gaussian_peer_is_guarded_by_held_out_rows():
+    class TooSure(Shrunken):
+        loss = staticmethod(gaussian_loss)
+
+        def train(self, settings, rows, held, rounds, deadline):
+            point = super().train(settings, rows, held, rounds, deadline).predict
+            return Trained(lambda X: np.column_stack([point(X), np.full(len(X), 1e-6)]), 7)
+
+    found, about = run_gaussian(TooSure(), replace(linear_job(), seconds=0.5))
+    assert found.scale == pytest.approx(0.1, rel=0.6)
+    assert about["factor"] * max(1e-3, about["least_sd"]) == pytest.approx(found.scale[0])
 
 
 def test_a_search_without_seconds_judges_the_defaults_alone():
@@ -245,6 +391,32 @@ def test_clean_bike_lacks_the_leaking_columns_and_repeated_inputs_are_found(rows
     assert 0.5 < rows.describe()["repeated_share"] < 1.0
 
 
+def test_a_column_that_only_rounding_moves_is_zero_and_no_other_changes(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    part = train_test_split(np.arange(300), test_size=0.1, random_state=0)
+    X[part[0], 1] = 2.048e-05  # its mean over 270 rows is another number
+    np.savez(tmp_path / "yacht.npz", X=X, y=X[:, 0])
+    monkeypatch.setenv("CERTGP_DATA", str(tmp_path))
+    plain, found = standardised_split("yacht", 0), load_rows("yacht", 0)
+    assert np.abs(plain.X_test[:, 1]).max() > 1e10
+    assert not found.X[:, 1].any()
+    assert not found.X_test[:, 1].any()
+    assert np.array_equal(found.X[:, [0, 2]], plain.X[:, [0, 2]])
+    assert np.array_equal(found.X_test[:, [0, 2]], plain.X_test[:, [0, 2]])
+
+
+@pytest.mark.skipif("CERTGP_DATA" not in os.environ, reason="needs the data sets: set CERTGP_DATA")
+@pytest.mark.parametrize("name", RANKED)
+def test_splits_with_constant_columns_are_known(name):
+    """Also that nothing else in a split is touched."""
+    for split in range(SPLITS):
+        found, plain = load_rows(name, split), standardised_split(name.removesuffix("-clean"), split)
+        kept = np.delete(plain.X_test, LEAKING, axis=1) if name == CLEAN_BIKE else plain.X_test
+        changed = np.any(found.X_test != kept, axis=0)
+        assert changed.any() == ((name, split) in CLEANED)
+        assert not found.X[:, changed].any()
+
+
 def command():
     """The command itself, whose file has the same name as the package."""
     spec = importlib.util.spec_from_file_location("league_command", ROOT / "benchmarks" / "league.py")
@@ -294,17 +466,48 @@ def test_a_cell_that_fails_says_why(rows, tmp_path):
     assert found["reason"]
 
 
-def test_versions_follow_the_code_of_a_contestant():
-    ours = {
-        name: playing.made_by(CONTESTANTS[name])["version"] for name in ("LocalGP", "SparseGP", "LightGBM", "ridge")
-    }
-    assert len(set(ours.values())) == 4
-    same = [playing.made_by(CONTESTANTS[f"AutoGP {effort}"])["version"] for effort in ("low", "high")]
-    assert same[0] == same[1]
+def test_versions_follow_the_code_of_a_contestant_and_its_rows():
+    def version(name: str, data: str = "yacht", split: int = 0) -> object:
+        return playing.made_by(CONTESTANTS[name], data, split)["version"]
+
+    assert len({version(name) for name in ("LocalGP", "SparseGP", "LightGBM", "ridge")}) == 4
+    assert version("AutoGP low") == version("AutoGP high")
+    assert version("ridge", "keggdirected", 0) != version("ridge", "keggdirected", 1) == version("ridge")
+
+
+def test_the_version_of_a_peer_has_all_that_its_runner_imports():
+    trees = playing._imported({"league.lightgbm_trees"})
+    assert {"league.search", "league.tree_runs", "league.distributions"} <= trees
+    assert playing._imported({"league.ridge"}) == {"league.ridge", "league.distributions", "league.protocol"}
+
+
+def test_a_search_with_other_seconds_is_another_version(monkeypatch):
+    before = playing._version.__wrapped__(CONTESTANTS["LightGBM"])
+    monkeypatch.setattr(playing, "allowed_seconds", lambda contestant, n: 1.0)
+    assert playing._version.__wrapped__(CONTESTANTS["LightGBM"]) != before
 
 
 def test_the_seconds_of_a_search_grow_with_the_rows():
-    assert [search_seconds(n) for n in (100, 15_000, 200_000)] == [20.0, 30.0, 40.0]
+    assert [search_seconds(n) for n in (100, 15_000, 200_000)] == [20.0, 60.0, 100.0]
+    seconds = [allowed_seconds(CONTESTANTS["LightGBM quantiles"], n) for n in (100, 15_000, 200_000)]
+    assert seconds == [40.0, 100.0, 100.0]
+    assert [allowed_seconds(CONTESTANTS[name], 100) for name in ("NGBoost", "CatBoost uncertainty")] == [40.0, 40.0]
+    assert set(SEVERAL) < set(CONTESTANTS)
+
+
+def test_an_unfinished_run_has_what_says_most():
+    names = ["ridge", "AutoGP proof", "XGBoost", "AutoGP medium"]
+    data = ["3droad", "yacht", "energy"]
+    order = [
+        (name, contestant.name, split)
+        for name, contestant, split in command().wanted(
+            argparse.Namespace(data=data, contestants=names, splits=[0, 1, 2])
+        )
+    ]
+    assert order[:3] == [("yacht", "AutoGP medium", 0), ("energy", "AutoGP medium", 0), ("yacht", "XGBoost", 0)]
+    assert order[7:10] == [("energy", "AutoGP proof", 0), ("3droad", "AutoGP medium", 0), ("3droad", "XGBoost", 0)]
+    assert [split for _, _, split in order] == [0] * 12 + [1] * 8 + [2] * 8 + [1] * 4 + [2] * 4
+    assert len(set(order)) == 36
 
 
 # ---------------------------------------------------------------------------------------- ranks and page
@@ -340,6 +543,20 @@ def test_ranks_take_common_splits_and_put_missing_results_last(table):
     found = rank(table, "nlpd", ["yacht", "energy"], ["ridge", "LightGBM", "LocalGP"])
     assert found.ranks.tolist() == [[3.0, 2.0, 1.0], [3.0, 1.0, 2.0]]
     assert found.average == {"LightGBM": 1.5, "LocalGP": 1.5, "ridge": 3.0}
+
+
+def test_a_contestant_with_one_split_leaves_the_others_theirs():
+    values = {"a": [0.0, 4.0, 4.0], "b": [1.0, 2.0, 2.0], "c": [0.5]}
+    table = Table({("yacht", name, i): cell(value) for name, each in values.items() for i, value in enumerate(each)})
+    assert ranks_on(table, "yacht", "nlpd", "abc") == {"a": 2.0, "b": 2.0, "c": 2.0}  # b < a on three splits, not on 0
+    assert with_fewer_splits(table, ["yacht"], list("abc")) == ["c"]
+    (loss,) = [each for each in losses(table, ["a"], ["b", "c"]) if each.measure == "nlpd"]
+    assert (loss.peer, loss.splits, loss.gap) == ("b", 3, pytest.approx(1.0))
+
+
+def test_ranks_where_a_pair_shares_no_split_or_one_was_never_played():
+    table = Table({("yacht", "a", 0): cell(0.0), ("yacht", "b", 1): cell(1.0), ("yacht", "d", 0): cell(None)})
+    assert ranks_on(table, "yacht", "nlpd", "abcd") == {"a": 1.5, "b": 1.5, "c": 3.5, "d": 3.5}
 
 
 def test_equal_values_and_two_without_a_result_share_ranks():
@@ -385,8 +602,8 @@ def test_losses_name_the_first_peer_and_the_distance(table):
     assert [(loss.data, loss.measure, loss.peer) for loss in found] == [
         ("energy", measure, "LightGBM") for measure in ("nlpd", "crps", "rmse")
     ]
-    assert found[0].cells() == ["energy", "NLPD", "LocalGP", "-0.500", "LightGBM", "-1.000", "0.5000", "5.0"]
-    assert found[2].cells()[-1] == ""  # no standard error of an RMSE
+    assert found[0].cells() == ["energy", "NLPD", "LocalGP", "-0.500", "LightGBM", "-1.000", "0.5000", "5.0\\*", "1"]
+    assert found[2].cells()[-2] == ""  # no standard error of an RMSE
     assert losses(table, ["LightGBM"], ["ridge"]) == []
 
 
@@ -394,15 +611,34 @@ def test_the_page_says_what_the_cells_say(table, tmp_path):
     write_page(table, tmp_path)
     text = (tmp_path / "league.md").read_text()
     assert "Average ranks over 2 data sets (yacht, energy)" in text
-    assert "| energy | NLPD | LocalGP | -0.500 | LightGBM | -1.000 | 0.5000 | 5.0 |" in text
+    assert "| energy | NLPD | LocalGP | -0.500 | LightGBM | -1.000 | 0.5000 | 5.0\\* | 1 |" in text
     assert "| ridge | energy | 0 | not finished: 900 CPU s |" in text
     assert "50.0 % of test inputs occur in training" in text
     assert "-1.000 / -0.500" in text
-    assert "| **LocalGP** | 4.500 (2) | -0.500 |" in text
+    assert "| **LocalGP** | **4.500** (2) | -0.500 |" in text  # first in pairs: the others have split 0 alone
     assert "Not ranked yet: XGBoost" in text
     assert "`AutoGP medium` has not been played yet." in text
     assert "at least 500 test rows: none." in text
     assert "judged in its seconds: LightGBM 9 to 9." in text
+    assert "Of 3 cells of certgp's estimators, 0 are of the code that wrote this page" in text
+    assert "and 3 of earlier versions; of 5 cells of peers, 5 are of runners or settings that have changed" in text
+    assert "| LightGBM † |" in text
+    assert "| **LocalGP** |" in text
+
+
+def test_cells_of_other_code_are_counted(tmp_path, capsys):
+    lines = []
+    for split, version in enumerate([playing.cell_version(CONTESTANTS["LocalGP"], "yacht", 0), "another"]):
+        settings = {"data": "yacht", "contestant": "LocalGP", "split": split}
+        lines.append({"settings": settings, "result": cell(0.0), "seconds": 1.0, "made_by": {"version": version}})
+    (tmp_path / "league.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert outdated(read_table(tmp_path)) == {("yacht", "LocalGP", 1)}
+    command().status(options(tmp_path))
+    said = capsys.readouterr().out
+    assert "2 -1" in said
+    assert "2 cells; -n: n of them are outdated, 1 in all" in said
+    write_page(read_table(tmp_path), tmp_path)
+    assert "estimators, 1 are of the code that wrote this page" in (tmp_path / "league.md").read_text()
 
 
 def test_the_page_names_intervals_of_ours_that_cover_too_little(tmp_path):
@@ -424,8 +660,21 @@ def test_the_page_says_what_races_cost(tmp_path):
         ("yacht", "LightGBM", 0): cell(0.0, 20.0),
     }
     write_page(Table(cells), tmp_path)
-    row = "| yacht | 6 s, 2.0 times: exact | 9 s, 3.0 times: local | -14 s |"
-    assert row in (tmp_path / "league.md").read_text()
+    text = (tmp_path / "league.md").read_text()
+    assert "| yacht | 6 s, 2.0 times: exact | 9 s, 3.0 times: local | -14 s |" in text
+    assert "1 of 4 cells of races do not say what was tried" in text
+    assert "What a proof costs" not in text
+
+
+def test_the_page_says_what_proofs_cost(tmp_path):
+    cells = {("yacht", "AutoGP medium", split): cell(split) for split in range(3)}
+    cells |= {("yacht", "AutoGP proof", split): cell(split + 0.25) for split in (0, 2)}
+    write_page(Table(cells), tmp_path)
+    text = (tmp_path / "league.md").read_text()
+    assert "| yacht | 1.000 | 1.250 | 0.250 | 0.071\\* | 2 |" in text
+    assert "5 of 5 cells of races do not say what was tried" in text
+    assert "**AutoGP proof**" in text
+    assert build("AutoGP effort=medium prefer=proof", 0).get_params()["prefer"] == "proof"
 
 
 def test_the_page_has_its_pictures(table, tmp_path):
