@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
@@ -9,8 +10,12 @@ import pytest
 
 from certgp import AutoGP, CertgpWarning, DeepFourierGP, ExactGP, FourierGP, LocalGP, MercerGP, SparseGP
 from certgp.errors import WeakSignalWarning
+from certgp.estimators.fitting import Fitting
+from certgp.gp.student import StudentNoise
 from certgp.training import StopRule
 from certgp.training.noise import leave_one_out
+from certgp.training.recipes import Trainer
+from fitted import model_of
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (120, 2))
@@ -217,3 +222,47 @@ def test_low_rank_beside_the_neighbours_goes_on_from_a_checkpoint(tmp_path):
     options["checkpoint"] = tmp_path / "c"
     assert not LocalGP(**options, callbacks=[stop_in_the_last_stage, rule]).fit(X, Y).converged_
     np.testing.assert_array_equal(LocalGP(**options).fit(X, Y).predict(X[:3]), whole.predict(X[:3]))
+
+
+@pytest.mark.parametrize("step", ["settle", "reweigh"])
+def test_an_interrupt_after_training_keeps_the_model(monkeypatch, step):
+    """Among the folds that confirm a fit, and while Student-t noise weighs the rows."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(*{"settle": (Trainer, "settle"), "reweigh": (Fitting, "reweigh")}[step], interrupt)
+    model = ExactGP(likelihood="student" if step == "reweigh" else "gaussian", random_state=0)
+    with pytest.warns(CertgpWarning, match="interrupted"):
+        model.fit(X, Y)
+    assert model.stop_reason_ == "the fit was interrupted"
+    assert not model.converged_
+    assert float(np.corrcoef(model.predict(X), Y)[0, 1]) > 0.9
+
+
+def test_an_interrupt_while_a_rank_is_scouted_keeps_all_rows():
+    """The fit of the scout, to some of the rows at a far higher rank, is not the model so far."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (4_500, 1))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(4_500)
+
+    def interrupt(record):
+        if record.rank >= 200:
+            raise KeyboardInterrupt
+
+    model = MercerGP("auto", max_rank=300, tolerance=1e-2, random_state=0, callbacks=[interrupt])
+    with pytest.warns(CertgpWarning, match="interrupted"):
+        model.fit(X, y)
+    assert model.n_rows_ == 4_500
+
+
+def test_rounds_with_student_noise_each_have_their_part_of_the_time():
+    """One that is cut short does not end the others, of a race neither."""
+    y = Y.copy()
+    y[::10] += 5.0
+    slow = {"callbacks": [lambda _: time.sleep(0.05)], "max_iter": 1_000, "max_seconds": 1.5, "random_state": 0}
+    race = AutoGP(candidates=("exact", "exact-matern"), likelihood="student", warp=False, **slow)
+    race.fit(X, y)
+    assert race.stop_reason_.startswith("max_seconds is used up")
+    assert any(isinstance(member.noise_model, StudentNoise) for member in model_of(race).process.members)
+    assert float(np.sqrt(np.mean((race.predict(X) - Y) ** 2))) < 0.3

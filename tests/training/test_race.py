@@ -18,6 +18,7 @@ from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.history import History, Iteration
 from certgp.training.recipes import Entry, Fit, Race, Settings, Terms, Trainer
 from certgp.training.recipes.race.clock import Clock
+from certgp.training.recipes.race.contest import Contest
 from certgp.training.recipes.race.rows import split_rows
 from certgp.training.recipes.race.standing import Standing, choose_winner, keep_better_half
 
@@ -68,7 +69,20 @@ class Fake:
         return FakeTrainer(own, self.length_scale, self.pause)
 
 
-def entry(name: str, build: Fake, proof: bool = True, **more) -> Entry:
+@dataclass(frozen=True)
+class Estimated:
+    """The same with an estimate of so many seconds for a fit."""
+
+    fake: Fake
+    seconds: float
+
+    def __call__(self, own: Settings) -> FakeTrainer:
+        trainer = self.fake(own)
+        trainer.estimate_seconds = lambda *_: self.seconds
+        return trainer
+
+
+def entry(name: str, build: Fake | Estimated, proof: bool = True, **more) -> Entry:
     return Entry(name, build, settings(**more), 1, proof, probe_iterations=3)
 
 
@@ -202,15 +216,15 @@ def test_folds_end_with_the_time_limit(monkeypatch):
     """Whether rows left out confirm the winner is asked in what is left of the time, not after it."""
     monkeypatch.setattr("certgp.training.recipes.trainer.is_doubtful", lambda *_: True)
     monkeypatch.setattr("certgp.training.recipes.race.contest.prefers_constant", lambda *_: False)
-    slow = [entry(name, Fake(length, 0.01), max_iter=30) for name, length in (("a", 1.0), ("b", 0.7))]
-    began = time.perf_counter()
-    fit = Race(slow, settings(), Terms(max_seconds=1.5)).fit(weak_rows(), 1)
-    assert time.perf_counter() - began < 1.2 * 1.5
+    slow = [entry(name, Fake(length, 0.01), max_iter=60) for name, length in (("a", 1.0), ("b", 0.7))]
+    fit = Race(slow, settings(), Terms(max_seconds=3.0)).fit(weak_rows(), 1)
+    assert "to keep to max_seconds, rows left out were to confirm the fit in" in fit.outcome.reason
     assert fit.process.n_rows == 60
 
 
 def test_an_interrupt_ends_the_race_without_folds(monkeypatch):
     monkeypatch.setattr("certgp.training.recipes.trainer.is_doubtful", lambda *_: True)
+    monkeypatch.setattr("certgp.training.recipes.race.contest.prefers_constant", lambda *_: False)
     trained = []
     monkeypatch.setattr(
         FakeTrainer, "_train_quietly", lambda self, rows, rank: trained.append(rows) or self.fit_at(rows, rank)
@@ -238,6 +252,70 @@ def test_with_a_checkpoint_a_time_limit_puts_a_race_off(tmp_path):
     assert seen[-1] == 4
     assert len(seen) > 1
     assert not list(tmp_path.iterdir())
+
+
+def test_what_the_time_limit_leaves_out_is_told_and_the_checkpoint_stays(tmp_path):
+    """With a longer limit the same call goes on."""
+    path = tmp_path / "race.checkpoint"
+    own = settings(checkpoint=FitCheckpoint(path, "a race", False))
+    quick = entry("quick", Estimated(Fake(1.0), 1e-3), confirm=False)
+    slow = entry("slow", Estimated(Fake(0.99), 20.0), confirm=False)  # thought to take 20,000 times as long
+    for _ in range(2):
+        fit = Race([quick, slow], own, Terms(max_seconds=2.0, effort="high")).fit(source(100), 1)
+        assert fit.method == "quick"
+        assert fit.outcome.converged
+        assert "a longer limit may give a better fit" in fit.outcome.reason
+        assert "There was no time for slow" in fit.choice
+        assert path.exists()
+    Race([quick, slow], own, Terms(effort="high")).fit(source(100), 1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_folds_of_a_single_method_that_are_cut_short_leave_no_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.setattr("certgp.training.recipes.trainer.is_doubtful", lambda *_: True)
+    own = settings(checkpoint=FitCheckpoint(tmp_path / "c", "a race", False))
+    entries = [entry("a", Fake(1.0, 0.01), max_iter=30), entry("b", Fake(0.7))]
+    fit = Race(entries, own, Terms(max_seconds=1.0)).fit(weak_rows(40), 1)
+    assert not fit.outcome.stopped
+    assert "rows left out were to confirm the fit in" in fit.outcome.reason
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupt_after_the_finals_keeps_the_race(monkeypatch):
+    complete, calls = Contest.complete, []
+
+    def interrupted_once(self, standing):
+        calls.append(standing.name)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return complete(self, standing)
+
+    monkeypatch.setattr(Contest, "complete", interrupted_once)
+    with pytest.warns(CertgpWarning, match="interrupted"):
+        fit = Race([entry("a", Fake(1.0)), entry("b", Fake(0.01))], settings(), Terms()).fit(source(), 1)
+    assert (fit.method, fit.process.n_rows, fit.outcome.reason) == ("a", 200, "the fit was interrupted")
+    assert {trial.name for trial in fit.trials} == {"a", "b"}
+
+
+def test_what_is_kept_of_a_lost_race_may_win_it(monkeypatch):
+    def interrupted(self, standing):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Contest, "complete", interrupted)
+    race = Race([entry("best", Fake(1.0), proof=False), entry("proven", Fake(0.3))], settings(), Terms(prefer="proof"))
+    with pytest.raises(KeyboardInterrupt):
+        race.fit(source(100), 1)
+    assert race.process_so_far().kernel.values["length_scale"] == 0.3
+
+
+def test_where_nobody_may_win_the_reason_is_told():
+    unproven = [entry("a", Fake(1.0), proof=False), entry("b", Fake(0.5), proof=False)]
+    late = replace(entry("c", Fake(0.5)), most_rows=20)
+    with pytest.raises(InvalidInputError, match="prefer='proof': of the candidates only a, b suit"):
+        Race([*unproven, late], settings(), Terms(prefer="proof")).fit(source(100), 1)
+    stopped = settings(callbacks=[lambda _: True])
+    with pytest.raises(InvalidInputError, match="stopped before any method that can be certified"):
+        Race([unproven[0], entry("c", Fake(0.5))], stopped, Terms(prefer="proof")).fit(source(100), 1)
 
 
 def test_a_method_without_proof_is_no_single_choice_where_proof_is_asked_for():

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 _CERTIFIED_AT_ONCE = 5_000  # rows of a local model
 _SOLVED_EXACTLY = 20_000  # rows, up to which the exact system takes seconds where a reference proves little
 _REFERENCE = 4  # times the rank
-_SECONDS_PER_PRODUCT = 7e-10  # of a row and a pair of features of a reference
 _AT_ONCE, _SHARE = 1.0, 0.05  # CPU seconds, and share of the fit's, that a proof may take unasked
 
 
@@ -36,6 +35,7 @@ def prove(model: GPRegressor, seconds: float) -> Proof:
     beside it.
     """
     from certgp.estimators import LocalGP
+    from certgp.guarantees.reference import seconds_to_read
 
     is_local = isinstance(model, LocalGP) or model.method_ == "local"
     if is_local and model.rank_ > _CERTIFIED_AT_ONCE:
@@ -45,7 +45,7 @@ def prove(model: GPRegressor, seconds: float) -> Proof:
             return Proof(model.certify())
         # features that do not certify themselves: one pass through a reference
         rank = _REFERENCE * model.rank_
-        cost = _SECONDS_PER_PRODUCT * model.n_rows_ * rank**2
+        cost = seconds_to_read(model.n_rows_, rank)
         if cost > max(_AT_ONCE, _SHARE * seconds):
             return Proof(put_off=f"reading a reference of {rank:,} features would take about {cost:.0f} s")
         return Proof(model.certify(reference_rank=rank))

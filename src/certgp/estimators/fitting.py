@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -39,7 +40,7 @@ from certgp.models import FittedModel
 from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.progress import ProgressLine
 from certgp.training.recipes import AUTOMATIC, DTYPES, Fit, Settings, Trainer
-from certgp.training.stopping import INTERRUPTED, StopRule, interrupted_outcome
+from certgp.training.stopping import INTERRUPTED, StopRule, interrupted_outcome, is_out_of_time, with_cuts
 from certgp.training.student import ROUNDS, choose_student, settle_weights
 
 _CHECKPOINT_SEED = 0
@@ -72,7 +73,7 @@ class Fitting:
             self.trainer.decide_noise(model.process, self.source)
         else:
             fit, certificate = self._train_or_rescue()
-            process = self.trainer.settle(fit, self.source)
+            fit, process = self._settle_or_rescue(fit)
             model = self.model(process, certificate if process is fit.process else None)
         if self.settings.is_student and not target_is_constant(self.source):
             given = StandardisedRows(self.given, self.settings.standardiser)
@@ -102,6 +103,14 @@ class Fitting:
             if self.settings.line is not None:
                 self.settings.line.close()
 
+    def _settle_or_rescue(self, fit: Fit) -> tuple[Fit, GaussianProcess]:
+        """The process as far as rows left out confirm it; interrupted by the user, as it was trained."""
+        try:
+            return fit, self.trainer.settle(fit, self.source)
+        except KeyboardInterrupt:
+            warn_user("the fit was interrupted after training; rows left out have not confirmed the model")
+            return interrupted(fit), fit.process
+
     def reweigh(self, process: GaussianProcess) -> Rows | None:
         """The rows with the weights that Student-t noise finds; None where it is Gaussian."""
         noises = [member.noise_model for member in process.members]
@@ -113,11 +122,6 @@ class Fitting:
         factors = settle_weights(process, source, noise, settings, settings.new_generator()).numpy()
         given = rows.weights(slice(None))
         return WeightedRows(rows, factors if given is None else given * factors)
-
-    @property
-    def is_out_of_time(self) -> bool:
-        """Did the time limit end it? Each of several rounds has its own part of the time."""
-        return self.settings.stop is not None and self.settings.stop.reason is not None
 
     def model(self, process: GaussianProcess, certificate: Certificate | None = None) -> FittedModel:
         """A process in the user's units."""
@@ -134,12 +138,25 @@ class Fitting:
         proven: list[tuple[GaussianProcess, Certificate]] = []
 
         def search(trainer: Trainer) -> Fit:
-            fit_at, usable = partial(trainer.fit_at, source), trainer.usable_rank
+            reached: list[Fit] = []  # the last fit that is whole
+
+            def fit_at(rank: int) -> Fit:
+                reached[:] = [trainer.fit_at(source, rank)]
+                return reached[0]
+
             some = source.sample(SCOUT_ROWS, settings.new_generator())
-            scout = Scout(partial(trainer.fit_at, ChunkSource(some)), some, settings.max_rank)
-            fit, process, certificate = search_rank(
-                fit_at, usable, self._subject, source, settings.tolerance, settings.max_rank, scout
-            )
+            # a copy, so that the trainer's model so far is never that of the scout
+            scout = Scout(partial(copy(trainer).fit_at, ChunkSource(some)), some, settings.max_rank)
+            has_time, usable = trainer.settings.has_time_for, trainer.usable_rank
+            try:
+                fit, process, certificate = search_rank(
+                    fit_at, usable, self._subject, source, settings.tolerance, settings.max_rank, scout, has_time
+                )
+            except KeyboardInterrupt:
+                if not reached or settings.checkpoint is not None or trainer.process_so_far() is not None:
+                    raise
+                warn_user("the fit was interrupted; this is the best model so far, whose rank is not proven to suffice")
+                return interrupted(reached[0])
             proven.append((process, certificate))
             return replace(fit, process=process)
 
@@ -157,10 +174,7 @@ class Fitting:
     def _told_cuts(self, fit: Fit) -> Fit:
         """A fit says what was shortened to keep to its time limit."""
         cuts = {} if self.settings.stop is None else self.settings.stop.cuts
-        if not cuts:
-            return fit
-        reason = f"{fit.outcome.reason}; to keep to max_seconds, {', '.join(cuts.values())}"
-        return replace(fit, outcome=replace(fit.outcome, reason=reason))
+        return replace(fit, outcome=with_cuts(fit.outcome, cuts))
 
     def _subject(self, process: LowRankProcess) -> Subject:
         return Subject(process, self.settings.standardiser, self.settings.engine, self.new_generator)
@@ -250,17 +264,24 @@ def run_rounds(
     fitting = prepare(rows, summary)
     model, fit = fitting.run(calibrate)
     for _ in range(ROUNDS):
-        is_over = fit.outcome.stopped and not fitting.is_out_of_time
-        weighted = None if is_over else fitting.reweigh(model.process)
-        if weighted is None:
+        if fit.outcome.stopped and not is_out_of_time(fit.outcome):  # each round has its own part of the time
             break
-        fitting = prepare(weighted, summarise(weighted))
         try:
+            weighted = fitting.reweigh(model.process)
+            if weighted is None:
+                break
+            fitting = prepare(weighted, summarise(weighted))
             model, fit = fitting.run(calibrate)
         except KeyboardInterrupt:
             warn_user("the fit was interrupted; this is the model before the last weighing of the rows")
-            return model, replace(fit, outcome=replace(fit.outcome, converged=False, stopped=True, reason=INTERRUPTED))
+            return model, interrupted(fit)
     return model, fit
+
+
+def interrupted(fit: Fit) -> Fit:
+    """The same fit, after which the user wanted no more."""
+    outcome = replace(fit.outcome, converged=False, stopped=True, reason=INTERRUPTED)
+    return replace(fit, outcome=outcome, interrupted=True)
 
 
 def make_settings(

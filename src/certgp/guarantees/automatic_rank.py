@@ -5,6 +5,7 @@ them would not predict better.
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from certgp.gp.calibration import gaussian_log_density
 from certgp.guarantees.certificate import Certificate
 from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK
 from certgp.guarantees.dominated import certify_dominated
-from certgp.guarantees.reference import Problem, Reference, certify_through, growing_references
+from certgp.guarantees.reference import Problem, Reference, certify_through, growing_references, seconds_to_read
 from certgp.guarantees.subject import Subject
 
 FIRST_RANK = 16
@@ -101,13 +102,14 @@ def search_rank(
     tolerance: float,
     max_rank: int,
     scout: Scout,
+    has_time_for: Callable[[float], bool] = lambda _: True,
 ) -> tuple[F, LowRankProcess, Certificate]:
     """Fit at ranks 16, 32, 64, ... until KL(exact || model) / N <= tolerance is proven and the scout finds no more to
     gain, then drop what is not needed.
 
     ``fit_at(rank)`` learns hyper-parameters for each rank. At those of the last one the features are cut to the
     smallest rank that still meets the tolerance. At ``max_rank`` the search ends with a warning that says how far it
-    got. The certificate is in the user's units.
+    got, and so it does where ``has_time_for`` so many more seconds says no. The certificate is in the user's units.
     """
     rank = min(FIRST_RANK, max_rank)
     while True:
@@ -115,28 +117,37 @@ def search_rank(
         fit = fit_at(usable)
         process = fit.low_rank
         subject = subject_of(process)
-        verdict = _judge(subject, subject.problem(source), tolerance)
-        last = rank >= max_rank or usable < rank or fit.interrupted
+        began = time.perf_counter()
+        verdict = _judge(subject, subject.problem(source), tolerance, has_time_for)
+        is_largest = rank >= max_rank or usable < rank
+        # the next fit and its proof take longer than this proof did
+        last = is_largest or fit.interrupted or not has_time_for(time.perf_counter() - began)
         if verdict.meets(tolerance) and (last or scout.finds_enough(process, usable, tolerance)):
             process, certificate = _cut(process, verdict, tolerance)
             break
         if last:
             certificate = verdict.certificate
-            _explain(process.model.rank, certificate, tolerance, None if fit.interrupted else max_rank)
+            _explain(process.model.rank, certificate, tolerance, max_rank if is_largest else None)
             break
         rank = min(2 * rank, max_rank)
     return fit, process, subject.in_user_units(certificate)
 
 
-def _judge(subject: Subject, problem: Problem, tolerance: float) -> _Verdict:
-    """The best statement about this process: its own statistics where they suffice, else a reference wide enough."""
+def _judge(subject: Subject, problem: Problem, tolerance: float, has_time_for: Callable[[float], bool]) -> _Verdict:
+    """The best statement about this process: its own statistics where they suffice, else a reference wide enough, or
+    the widest that there is time for.
+    """
     process, n, s2 = subject.process, problem.source.n_rows, problem.noise_variance
     best: _Verdict | None = None
     if process.model.dominated:
         rounding = process.model.features.rounding()
         best = _Verdict(certify_dominated(process.statistics, process.signal_variance, s2, rounding), None)
+        if not has_time_for(0.0):
+            return best
     first = max(_REFERENCE_FACTOR * process.model.rank, 2 * FIRST_RANK)
     largest = max(first, DEFAULT_MAX_REFERENCE_RANK)
+    while largest > first and not has_time_for(seconds_to_read(n, largest)):
+        largest = max(first, largest // 2)
 
     def promising(gap: float) -> bool:
         return 0.5 * gap / s2 <= _SHARE * tolerance * n

@@ -24,7 +24,13 @@ from certgp.guarantees.row_losses import RowLosses
 from certgp.kernels import Kernel
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower
 
+_SECONDS_PER_PRODUCT = 7e-10  # of a row and a pair of features
 _CHOICE_ROWS, _JUDGE_ROWS = 4_000, 2_000  # sampled to choose references on, and to judge them by
+
+
+def seconds_to_read(n_rows: int, rank: int) -> float:
+    """About how many CPU seconds one pass through a reference of this rank takes."""
+    return _SECONDS_PER_PRODUCT * n_rows * rank**2
 
 
 @dataclass(frozen=True, eq=False)

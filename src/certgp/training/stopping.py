@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from certgp.checks import check_positive
@@ -107,6 +107,18 @@ class StopRule:
 def stop_rules(callbacks: Sequence[Callback] | None) -> list[StopRule]:
     """Those among some callbacks."""
     return [each for each in callbacks or () if isinstance(each, StopRule)]
+
+
+def with_cuts(outcome: OptimisationResult, cuts: Mapping[str, str]) -> OptimisationResult:
+    """The same outcome, which says what was shortened to keep to a time limit (``StopRule.cuts``)."""
+    if not cuts:
+        return outcome
+    return replace(outcome, reason=f"{outcome.reason}; to keep to max_seconds, {', '.join(cuts.values())}")
+
+
+def is_out_of_time(outcome: OptimisationResult) -> bool:
+    """Did a time limit end the fit, and not the user?"""
+    return outcome.stopped and outcome.reason.startswith(OUT_OF_TIME)
 
 
 def interrupted_outcome() -> OptimisationResult:

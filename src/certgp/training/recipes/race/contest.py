@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from certgp.data import ChunkSource, RowSource, SubsetSource
 from certgp.data.sources import KEPT_BYTES
-from certgp.errors import CertgpError, CheckpointError
+from certgp.errors import CertgpError, CheckpointError, InvalidInputError, NotPositiveDefiniteError
 from certgp.gp import GaussianProcess
 from certgp.gp.kinds import SingleProcess
 from certgp.training.conditioning import condition_further
@@ -69,6 +69,7 @@ class Contest:
         self.finals: list[Standing] = []
         self.errors: dict[str, CertgpError] = {}  # by the name of the method, the last of each
         self.left_out: list[str] = []  # methods for which there was no time
+        self.cuts: dict[str, str] = {}  # what was shortened to keep to the time limit, after the finals
         self.is_cut_short = False  # has the time limit ended a fit, or left a method out?
         self._active: tuple[Entry, Trainer, NDArray[np.int64]] | None = None
 
@@ -84,7 +85,7 @@ class Contest:
     @property
     def eligible(self) -> list[Standing]:
         """Those that may win."""
-        return [each for each in self.standings if each.entry.can_be_certified or not self._terms.needs_proof]
+        return [each for each in self.standings if self._may_win(each.entry)]
 
     @property
     def is_over(self) -> bool:
@@ -130,13 +131,20 @@ class Contest:
             if chosen is None:
                 break
             if not self._has_time_for(chosen):
-                self.is_cut_short = True
+                self._leave_out([chosen.name])
                 break
             waiting.remove(chosen)
             left -= 1
             self._run_final(chosen.entry, chosen)
-        if not self.eligible and self.errors:
+
+    def check_somebody_can_win(self) -> None:
+        """Refuse to go on where no method was trained that may win, with the reason."""
+        if self.eligible:
+            return
+        if self.errors:
             raise list(self.errors.values())[-1]
+        what = "that can be certified (prefer='proof')" if self._terms.needs_proof else "of the candidates"
+        raise InvalidInputError(f"the fit was stopped before any method {what} was trained; let it run longer")
 
     def give_up(self) -> None:
         """The user wants what there is, and nothing more to be trained."""
@@ -148,14 +156,16 @@ class Contest:
             return
         entry, trainer, positions = self._active
         process = trainer.process_so_far()
-        if process is not None:
-            fit = Fit(process, interrupted_outcome())
-            self.finals.append(Standing(entry, fit, positions, held_out_losses(process, self._held_out), 0.0))
+        losses = None if process is None else held_out_losses(process, self._held_out)
+        if process is not None and losses is not None and np.isfinite(losses).all():
+            self.finals.append(Standing(entry, Fit(process, interrupted_outcome()), positions, losses, 0.0))
 
     def process_so_far(self) -> GaussianProcess | None:
-        """Of the method that is trained now, or of the best so far."""
-        process = None if self._active is None else self._active[1].process_so_far()
-        best = sort_by_score(self.standings)
+        """Of the method that is trained now, or of the best so far, as long as it may win."""
+        process = None
+        if self._active is not None and self._may_win(self._active[0]):
+            process = self._active[1].process_so_far()
+        best = sort_by_score(self.eligible)
         return process if process is not None or not best else best[0].fit.process
 
     def complete(self, standing: Standing) -> GaussianProcess:
@@ -171,7 +181,8 @@ class Contest:
         """The same as far as the held-out rows confirm it, and folds where rows are few: being the best of several on
         few rows says little. The time limit and an interrupt end it too.
         """
-        complete, trainer = self.complete(standing), standing.entry.trainer(self._clock, limit=self._clock.limit())
+        limit = self._clock.limit()
+        complete, trainer = self.complete(standing), standing.entry.trainer(self._clock, limit=limit)
         if self.is_over or self._is_too_late() or not trainer.settings.confirms:
             return complete
         learned = self._rows(standing.positions)
@@ -180,10 +191,14 @@ class Contest:
             factor = choose_factor([(standing.fit.process, learned, self._held_out)])
         else:
             factor = trainer.find_factor(complete, self._source)
+            self.cuts |= {} if limit is None else limit.cuts
         if factor == 1.0:
             return complete
         warn_about_weak_signal(factor, self._source.n_rows)
         return restrain(complete, self._source, factor)
+
+    def _may_win(self, entry: Entry) -> bool:
+        return entry.can_be_certified or not self._terms.needs_proof
 
     def _is_seeded(self, entry: Entry) -> bool:
         """Does it go to the finals without a probe? Where there is one final only, just methods that cost next to
@@ -299,12 +314,15 @@ class Contest:
             except CertgpError as error:
                 self._finished.drop_part(key)
                 self.errors[entry.name] = error
+                self._active = None
                 return None
         self._active = None
         if not np.isfinite(losses).all():
+            self.errors[entry.name] = NotPositiveDefiniteError("its densities of rows held out are not numbers")
             return None
         said = tuple(each.message for each in caught if isinstance(each.message, Warning))
-        found = Standing(entry, fit, positions, losses, time.process_time() - began, said, before)
+        cuts = {} if limit is None else limit.cuts
+        found = Standing(entry, fit, positions, losses, time.process_time() - began, said, before, cuts=cuts)
         if trainer.settings.put_off is None:
             self._finished.add(key, found)
         self.is_cut_short |= limit is not None and limit.reason is not None

@@ -87,7 +87,7 @@ class FinishedFits:
         if self._given is None:
             return
         path = self._given.path
-        for part in path.parent.glob(f"{escape(path.name)}{_PART}{'[0-9a-f]' * _DIGITS}"):
+        for part in path.parent.glob(f"{escape(path.name)}{_PART}{'[0-9a-f]' * _DIGITS}*"):  # of a member, too
             part.unlink()
         self._file.remove()
 

@@ -13,6 +13,7 @@ from certgp.data import RowSource, target_is_constant
 from certgp.errors import CertgpWarning, InvalidInputError, warn_user
 from certgp.gp import GaussianProcess
 from certgp.training.evaluation_log import open_log
+from certgp.training.history import OptimisationResult
 from certgp.training.noise import check_enough_rows
 from certgp.training.recipes.race.clock import Clock
 from certgp.training.recipes.race.contest import Contest
@@ -24,8 +25,9 @@ from certgp.training.recipes.race.terms import Terms
 from certgp.training.recipes.race.words import explain, explain_stack, list_trials
 from certgp.training.recipes.settings import Settings
 from certgp.training.recipes.trainer import Fit, Trainer
-from certgp.training.stopping import OUT_OF_TIME, interrupted_outcome
+from certgp.training.stopping import INTERRUPTED, OUT_OF_TIME, interrupted_outcome, with_cuts
 
+_OTHERS_OUT_OF_TIME = "max_seconds left other methods less than they needed; a longer limit may give a better fit"
 _FEWEST_ROWS = 50  # below, held-out rows say nothing
 
 
@@ -45,6 +47,7 @@ class Race(Trainer):
             entry.build(entry.settings)  # refuses parameters that cannot work, before any data are looked at
         self._contest: Contest | None = None
         self._only: Trainer | None = None
+        self._only_is_put_off = False
 
     def process_so_far(self) -> GaussianProcess | None:
         if self._only is not None:
@@ -57,16 +60,17 @@ class Race(Trainer):
         with open_finished(self.settings.checkpoint, self._is_put_off) as finished:
             field, clock = self._field(source), self._clock()
             if not _is_a_race(field, source):
-                only = self._single(field, source)
+                only = self._single(field)
                 only = only.keeping_in(finished.part(only.name))
                 return self._train_only(only, clock, lambda trainer: trainer.fit(source, only.rank), source)
             contest = self._contest = Contest(field, source, self.settings, self._terms, clock, finished)
             try:
                 contest.probe()
                 contest.run_finals()
+                contest.check_somebody_can_win()
+                return self._finish(contest, _rivals(contest))
             except KeyboardInterrupt:
                 return self._finish_interrupted(contest)
-            return self._finish(contest, _rivals(contest))
 
     def settle(self, fit: Fit, source: RowSource) -> GaussianProcess:
         """As it is: held-out rows, or the only method, have settled it."""
@@ -78,20 +82,22 @@ class Race(Trainer):
 
     def fit_automatically(self, source: RowSource, search: Callable[[Trainer], Fit]) -> Fit:
         """Compare the methods by probes at one rank, then let the winner find its own."""
+        if self.settings.wants_input_noise:
+            check_enough_rows(source.n_rows)
         with open_finished(self.settings.checkpoint, self._is_put_off) as finished:
             field, clock = self._field(source), self._clock()
             if not _is_a_race(field, source):
-                return self._search(self._single(field, source), clock, search, source, finished)
+                return self._search(self._single(field), clock, search, source, finished)
             contest = self._contest = Contest(field, source, self.settings, self._terms, clock, finished)
             try:
                 contest.probe()
             except KeyboardInterrupt:
                 return self._finish_interrupted(contest)
-            if not contest.eligible and contest.errors:
-                raise list(contest.errors.values())[-1]
+            contest.check_somebody_can_win()
             winner = choose_winner(contest.eligible)
             trials = list_trials(contest.standings, self._log_unit)
             choice = self._say(explain(contest, contest.eligible, winner, self._terms, self._log_unit))
+            clock.announce(f"search for the rank of {winner.name}")
             try:
                 found = self._search(winner.entry, clock, search, source, finished)
             except KeyboardInterrupt:
@@ -116,26 +122,25 @@ class Race(Trainer):
     def _is_put_off(self) -> bool:
         """Is there something left to do, which a checkpoint should keep the rest for?"""
         cut_short = self._contest is not None and self._contest.is_cut_short
-        alone = self._only is not None and self._only.settings.put_off is not None
-        return cut_short or alone or self.settings.put_off is not None
+        return cut_short or self._only_is_put_off or self.settings.put_off is not None
 
     def _clock(self) -> Clock:
         return Clock(self.settings.callbacks or (), self._terms.max_seconds)
 
     def _field(self, source: RowSource) -> list[Entry]:
         """The methods that make sense for so many rows; all, where none does."""
-        return [each for each in self._entries if each.suits(source.n_rows)] or list(self._entries)
-
-    def _single(self, field: Sequence[Entry], source: RowSource) -> Entry:
-        """The method that is trained where there is no race: the first, of those that may win."""
-        usable = [each for each in field if each.can_be_certified or not self._terms.needs_proof]
-        if not usable:
+        field = [each for each in self._entries if each.suits(source.n_rows)] or list(self._entries)
+        if self._terms.needs_proof and not any(each.can_be_certified for each in field):
             raise InvalidInputError(
                 f"prefer='proof': of the candidates only {', '.join(each.name for each in field)} suit(s) "
                 f"{source.n_rows:,} rows, and no distance to the exact GP can be proven for it; add 'local', 'sparse' "
                 "or 'mercer' to candidates"
             )
-        return usable[0]
+        return field
+
+    def _single(self, field: Sequence[Entry]) -> Entry:
+        """The method that is trained where there is no race: the first, of those that may win."""
+        return next(each for each in field if each.can_be_certified or not self._terms.needs_proof)
 
     def _search(
         self, entry: Entry, clock: Clock, search: Callable[[Trainer], Fit], source: RowSource, finished: FinishedFits
@@ -152,9 +157,12 @@ class Race(Trainer):
         if limit is not None:
             limit.reserve(trainer.seconds_after_training(source.n_rows, source.n_columns), trainer.most_reserved)
         fit = train(trainer)
+        put_off = trainer.settings.put_off  # training; what confirms it has nothing to go on with
+        self._only_is_put_off = put_off is not None
         fit = replace(fit, process=trainer.settle(fit, source))
-        if fit.outcome.stopped and trainer.settings.put_off is not None:
-            fit = replace(fit, outcome=replace(fit.outcome, reason=trainer.settings.put_off))
+        if fit.outcome.stopped and put_off is not None:
+            fit = replace(fit, outcome=replace(fit.outcome, reason=put_off))
+        fit = replace(fit, outcome=with_cuts(fit.outcome, {} if limit is None else limit.cuts))
         choice = f"{entry.name}: there was nothing to choose from or too few rows to compare."
         return replace(fit, trials=(), method=entry.name, choice=self._say(choice))
 
@@ -168,7 +176,7 @@ class Race(Trainer):
             raise KeyboardInterrupt
         fit = self._finish(contest, eligible)
         warn_user(f"the fit was interrupted; this is the best model so far. {fit.choice}")
-        outcome = replace(fit.outcome, converged=False, stopped=True, reason="the fit was interrupted")
+        outcome = replace(fit.outcome, converged=False, stopped=True, reason=INTERRUPTED)
         return replace(fit, outcome=outcome, interrupted=True)
 
     def _finish(self, contest: Contest, rivals: Sequence[Standing]) -> Fit:
@@ -178,24 +186,34 @@ class Race(Trainer):
                 warn_user(str(each), type(each))
             else:
                 warnings.warn(each, stacklevel=2)
-        outcome = winner.fit.outcome
-        if contest.is_cut_short and (outcome.stopped or not winner.is_final):
-            outcome = replace(outcome, reason=OUT_OF_TIME, stopped=True, converged=False)
         trials = list_trials(contest.standings, self._log_unit)
         if self._terms.combine and len(rivals) > 1:
             found = stack(rivals, winner, self.settings.new_generator())
             reason = explain(contest, rivals, winner, self._terms, self._log_unit)
             choice = self._say(explain_stack(found, winner, reason))
             if found.pays:
+                outcome = _outcome(contest, winner)
                 return Fit(found.complete(contest), outcome, trials, found.name, choice, outcome.stopped)
         else:
             choice = self._say(explain(contest, rivals, winner, self._terms, self._log_unit))
-        return Fit(contest.settle(winner), outcome, trials, winner.name, choice, outcome.stopped)
+        process, outcome = contest.settle(winner), _outcome(contest, winner)
+        return Fit(process, outcome, trials, winner.name, choice, outcome.stopped)
 
     def _say(self, choice: str) -> str:
         if self.settings.verbose:
             print(choice)
         return choice
+
+
+def _outcome(contest: Contest, winner: Standing) -> OptimisationResult:
+    """That of the winner, with what the time limit did to it and to the race."""
+    outcome = winner.fit.outcome
+    if contest.is_cut_short and not contest.is_over:
+        if outcome.stopped or not winner.is_final:
+            outcome = replace(outcome, reason=OUT_OF_TIME, stopped=True, converged=False)
+        else:
+            outcome = replace(outcome, reason=f"{outcome.reason}; {_OTHERS_OUT_OF_TIME}")
+    return with_cuts(outcome, {**winner.cuts, **contest.cuts})
 
 
 def _is_a_race(field: Sequence[Entry], source: RowSource) -> bool:

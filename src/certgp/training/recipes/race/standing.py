@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ class Standing:
     warnings: tuple[Warning, ...] = ()
     before: Standing | None = None  # of the round before
     is_final: bool = False
+    cuts: Mapping[str, str] = field(default_factory=dict)  # what was shortened to keep to a time limit, in words
 
     @property
     def name(self) -> str:
