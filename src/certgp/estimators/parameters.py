@@ -47,8 +47,8 @@ class SharedParameters:
     callbacks : called with each ``Iteration``; one that returns True stops the fit, for good; a
         ``certgp.training.StopRule`` puts it off: a ``checkpoint`` stays, to go on from
     max_seconds : of wall-clock time, kept to about a fifth: training ends in time, with the best parameters so far.
-        ``stop_reason_`` says so, and a ``checkpoint`` stays. With ``rank="auto"`` it ends the search for a rank too, one
-        proof apart
+        ``stop_reason_`` says so, and a ``checkpoint`` stays. With ``rank="auto"`` it ends the search for a rank too,
+        one proof apart
     """
 
     kernel: str | Kernel = "gaussian"
