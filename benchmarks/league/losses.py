@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from league.scores import METRICS
+from league.ranking import METRICS
 from league.standing import error_of
 from league.table import Table
 

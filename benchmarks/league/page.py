@@ -24,8 +24,7 @@ from league.losses import losses
 from league.pictures import plot_cost, plot_ranks
 from league.play import CPU_LIMIT
 from league.races import CHAMPION, proof_costs, race_costs
-from league.ranking import Ranking, full_block, rank, ranks_on, with_fewer_splits
-from league.scores import METRICS
+from league.ranking import METRICS, Ranking, full_block, rank, ranks_on, with_fewer_splits
 from league.standing import mean_seconds, near_first
 from league.table import Table
 from league.versions import outdated

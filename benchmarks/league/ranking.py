@@ -14,6 +14,7 @@ from scipy.stats import f, studentized_range
 from league.table import Table
 
 Array = NDArray[np.float64]
+METRICS = ("nlpd", "crps", "rmse")  # contestants are ranked by these; lower is better
 LEVEL = 0.05
 
 

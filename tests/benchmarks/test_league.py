@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib.util
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +26,7 @@ from league import ridge, sklearn_trees
 from league.certgp_model import Observations, build, run
 from league.contestants import CONTESTANTS, SEVERAL, allowed_seconds, search_seconds
 from league.data import CLEAN_BIKE, CLEANED, LEAKING, RANKED, SPLITS, Rows, load_rows
+from league.differences import difference_error, part_sizes
 from league.distributions import (
     LEAST_DEGREES,
     LEAST_SCALE,
@@ -44,8 +48,6 @@ from league.scores import (
     PARTS,
     UPPER,
     crps_of_quantiles,
-    difference_error,
-    part_sizes,
     part_sums,
     score,
     score_all_and_new,
@@ -66,6 +68,7 @@ from league.standing import mean_seconds, near_first
 from league.table import Table, read_table
 from league.tree_runs import QUANTILES, gaussian_loss, run_gaussian
 from league.versions import outdated
+from peers.contestants import BENCHMARKS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -329,6 +332,44 @@ def test_a_search_without_seconds_judges_the_defaults_alone():
     assert not Deadline(None).is_over
 
 
+TREES = ROOT / ".peers" / "trees" / "bin" / "python"
+TREE_PROGRAM = """
+import numpy as np
+from league.{module} import Boosting
+from league.search import Deadline, Rows
+
+rng, learner = np.random.default_rng(0), Boosting({arguments})
+X = rng.standard_normal((2_000, 12))
+binary = (X > 0.0).astype(float)  # many splits are equally good: a tree without a seed chooses among them by chance
+y = X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.standard_normal(2_000)
+
+def trained(settings, X=X):
+    return learner.train(settings, Rows(X, y), None, 10, Deadline(None)).predict(X[:99])
+
+one, *others = [learner.draw(rng, 2_000) for _ in range(12)]
+first = trained(one)
+for name in sorted(set(one) - {{"eval_metric", "stopped_by"}}):  # these matter in a search alone
+    assert any(not np.array_equal(first, trained(one | {{name: other[name]}})) for other in others), name
+assert np.array_equal(trained(one, binary), trained(one, binary))
+"""
+
+
+@pytest.mark.skipif(not TREES.exists(), reason="needs the peers: make peers")
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("lightgbm_trees", "0"),
+        ("xgboost_trees", "0"),
+        ("ngboost_trees", "0"),
+        ("catboost_trees", "0, 'RMSE'"),
+        ("catboost_trees", "0, 'RMSEWithUncertainty'"),
+    ],
+)
+def test_every_setting_that_trees_draw_matters_and_they_repeat_themselves(module, arguments):
+    program = TREE_PROGRAM.format(module=module, arguments=arguments)
+    subprocess.run([TREES, "-c", program], env=CONTESTANTS["LightGBM"].variables(threads=1), check=True)
+
+
 def test_ridge_is_ridge_with_errors_of_rows_left_out():
     job = linear_job(40)
     found, about = ridge.run(job)
@@ -453,10 +494,41 @@ def test_a_run_goes_on_where_it_was_and_a_cell_repeats_itself(rows, tmp_path, ca
 
 def test_a_cell_that_takes_too_long_is_a_result(rows, tmp_path, monkeypatch):
     monkeypatch.setattr(playing, "CPU_LIMIT", 1)
-    monkeypatch.setattr(playing, "OVERHEAD", 0)
     slow = CONTESTANTS["sklearn HGB quantiles"]
     found = playing.play(slow, rows, 0, tmp_path, tmp_path)
     assert (found["status"], found["limit"], found["rows"]) == ("not finished", 1, 180)
+
+
+def test_the_limit_of_a_cell_counts_neither_imports_nor_practice_nor_densities(rows, tmp_path):
+    rows.save(tmp_path / "rows.npz")
+    words = [f"--rows={tmp_path / 'rows.npz'}", f"--out={tmp_path / 'found.npz'}", "--seed=0", "--seconds=1"]
+    program = """
+import time
+from league import ridge
+from league.distributions import StudentNoise
+from league.protocol import serve
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+class Slow(StudentNoise):
+    def log_density(self, y):
+        burn(2.1)
+        return super().log_density(y)
+
+def run(job):
+    burn(2.1 if job.is_practice else 0.0)
+    found, about = ridge.run(job)
+    return Slow(found.mean, found.scale, found.degrees), about
+
+burn(2.1)
+serve(run)
+"""
+    environment = CONTESTANTS["ridge"].variables(threads=1)
+    subprocess.run([sys.executable, "-c", program, *words, "--cpu-limit=1"], env=environment, check=True)
+    assert json.loads((tmp_path / "found.json").read_text())["cost"]["cpu_seconds"] < 1.0
 
 
 def test_a_cell_that_fails_says_why(rows, tmp_path):
@@ -471,7 +543,7 @@ def test_versions_follow_the_code_of_a_contestant_and_its_rows():
         return playing.made_by(CONTESTANTS[name], data, split)["version"]
 
     assert len({version(name) for name in ("LocalGP", "SparseGP", "LightGBM", "ridge")}) == 4
-    assert version("AutoGP low") == version("AutoGP high")
+    assert len({version(name) for name in ("AutoGP low", "AutoGP high", "DeepFourierGP", "DeepFourierGP x 3")}) == 4
     assert version("ridge", "keggdirected", 0) != version("ridge", "keggdirected", 1) == version("ridge")
 
 
@@ -479,6 +551,30 @@ def test_the_version_of_a_peer_has_all_that_its_runner_imports():
     trees = playing._imported({"league.lightgbm_trees"})
     assert {"league.search", "league.tree_runs", "league.distributions"} <= trees
     assert playing._imported({"league.ridge"}) == {"league.ridge", "league.distributions", "league.protocol"}
+
+
+@pytest.mark.parametrize("name", ["LightGBM", "AutoGP low"])
+def test_versions_follow_runner_and_scoring_but_neither_ranking_nor_page_nor_docstrings(name, monkeypatch):
+    def version_with(changed: str, more: str) -> str:
+        def tree(module: str):
+            text = (BENCHMARKS / f"{module.replace('.', '/')}.py").read_text()
+            return playing.essential(ast.parse(text + more if module == changed else text))
+
+        monkeypatch.setattr(playing, "_tree", tree)
+        return playing._version.__wrapped__(CONTESTANTS[name])
+
+    before = version_with("", "")
+    for module in (CONTESTANTS[name].module, "league.protocol", "league.distributions", "league.scores"):
+        assert version_with(module, "X = 1") != before
+        assert version_with(module, "# nothing") == before
+    for path in (BENCHMARKS / "league").glob("*.py"):
+        if path.stem in ("page", "ranking", "standing", "differences", "losses", "pictures", "races", "table", "play"):
+            assert version_with(f"league.{path.stem}", "X = 1") == before
+
+
+def test_docstrings_are_not_essential():
+    one, other = ('"""A."""\ndef f():\n    """B."""\n    return 1', "def f():\n    return 1")
+    assert ast.dump(playing.essential(ast.parse(one))) == ast.dump(playing.essential(ast.parse(other)))
 
 
 def test_a_search_with_other_seconds_is_another_version(monkeypatch):
@@ -489,7 +585,7 @@ def test_a_search_with_other_seconds_is_another_version(monkeypatch):
 
 def test_the_seconds_of_a_search_grow_with_the_rows():
     assert [search_seconds(n) for n in (100, 15_000, 200_000)] == [20.0, 60.0, 100.0]
-    seconds = [allowed_seconds(CONTESTANTS["LightGBM quantiles"], n) for n in (100, 15_000, 200_000)]
+    seconds = [allowed_seconds(CONTESTANTS["sklearn HGB quantiles"], n) for n in (100, 15_000, 200_000)]
     assert seconds == [40.0, 100.0, 100.0]
     assert [allowed_seconds(CONTESTANTS[name], 100) for name in ("NGBoost", "CatBoost uncertainty")] == [40.0, 40.0]
     assert set(SEVERAL) < set(CONTESTANTS)
