@@ -43,8 +43,7 @@ OURS = (
     _ours("AutoGP high", "AutoGP effort=high"),
     _ours("AutoGP proof", "AutoGP effort=medium prefer=proof"),
 )
-FIRST = ("AutoGP medium", "LightGBM", "CatBoost", "XGBoost")  # played before the others
-LAST = ("AutoGP proof",)  # and after them
+FIRST = ("AutoGP medium", "LightGBM", "CatBoost", "XGBoost", "ridge", "MercerGP", "SparseGP", "LocalGP")  # to play
 CONTESTANTS = {each.name: each for each in (*PEERS, *OURS)}
 
 

@@ -21,6 +21,7 @@ from sklearn.model_selection import train_test_split
 
 import certgp
 from certgp_paper.datasets.splits import standardised_split
+from certgp_paper.experiments.cells import Finished
 from league import play as playing
 from league import ridge, sklearn_trees
 from league.certgp_model import Observations, build, run
@@ -592,18 +593,27 @@ def test_the_seconds_of_a_search_grow_with_the_rows():
 
 
 def test_an_unfinished_run_has_what_says_most():
-    names = ["ridge", "AutoGP proof", "XGBoost", "AutoGP medium"]
-    data = ["3droad", "yacht", "energy"]
-    order = [
-        (name, contestant.name, split)
-        for name, contestant, split in command().wanted(
-            argparse.Namespace(data=data, contestants=names, splits=[0, 1, 2])
-        )
-    ]
-    assert order[:3] == [("yacht", "AutoGP medium", 0), ("energy", "AutoGP medium", 0), ("yacht", "XGBoost", 0)]
-    assert order[7:10] == [("energy", "AutoGP proof", 0), ("3droad", "AutoGP medium", 0), ("3droad", "XGBoost", 0)]
-    assert [split for _, _, split in order] == [0] * 12 + [1] * 8 + [2] * 8 + [1] * 4 + [2] * 4
-    assert len(set(order)) == 36
+    names, data = ["AutoGP proof", "NGBoost", "ridge", "XGBoost", "AutoGP medium"], ["yacht", "3droad"]
+    chosen = argparse.Namespace(data=data, contestants=names, splits=[0, 1])
+    order = [(name, contestant.name, split) for name, contestant, split in command().wanted(chosen)]
+    assert order[:3] == [("yacht", "AutoGP medium", 0), ("3droad", "AutoGP medium", 0), ("yacht", "XGBoost", 0)]
+    assert [name for _, name, _ in order[::2]] == 2 * ["AutoGP medium", "XGBoost", "ridge", "NGBoost", "AutoGP proof"]
+    assert [split for _, _, split in order] == [0] * 10 + [1] * 10
+    assert len(set(order)) == 20
+
+
+def test_two_runs_side_by_side_keep_each_others_cells(rows, tmp_path, monkeypatch):
+    league = command()
+
+    def play_beside_another(contestant, rows, split, *places):
+        league.CellStore(tmp_path).save(Finished(playing.cell_of("yacht", "ridge", split), {"nlpd": 0.0}, 1.0))
+        if split == 1:
+            league.CellStore(tmp_path).compact(playing.FAMILY)
+        return cell(0.0)
+
+    monkeypatch.setattr(league, "play", play_beside_another)
+    league.run(options(tmp_path, splits=[0, 1, 2]))
+    assert set(read_table(tmp_path).cells) == {(data, "ridge", i) for data in ("yacht", "bike") for i in range(3)}
 
 
 # ---------------------------------------------------------------------------------------- ranks and page
