@@ -24,7 +24,7 @@ from league.losses import losses
 from league.pictures import plot_cost, plot_ranks
 from league.play import CPU_LIMIT
 from league.races import CHAMPION, proof_costs, race_costs
-from league.ranking import METRICS, Ranking, full_block, rank, ranks_on, with_fewer_splits
+from league.ranking import LEAST_P, METRICS, Ranking, full_block, rank, ranks_on, with_fewer_splits
 from league.standing import mean_seconds, near_first
 from league.table import Table
 from league.versions import outdated
@@ -131,7 +131,7 @@ class Page:
                 "## Standing",
                 f"Average ranks over {len(self.data)} data sets ({', '.join(self.data)}); certgp in bold.\n{STANDING}",
                 markdown_table(heads, rows),
-                f"Friedman's test that all are alike: {tests}.",
+                f"Friedman's test, by permutation, that all are alike: {tests}.",
                 "![Average ranks and critical differences](figures/league-ranks.png)",
                 "![Average NLPD rank against CPU seconds](figures/league-cost.png)",
             ]
@@ -293,5 +293,4 @@ SETTINGS = f"""## Settings
 
 
 def _p_value(p: float) -> str:
-    """A ranking that is the same everywhere has p = 0 in this form of the test."""
-    return f"p = {p:.1g}" if p >= 1e-9 else "p < 1e-9"
+    return f"p = {p:.1g}" if p > LEAST_P else f"p at most {LEAST_P:g}"

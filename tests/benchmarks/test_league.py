@@ -10,12 +10,13 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import f, friedmanchisquare, norm, t
+from scipy.stats import friedmanchisquare, norm, t
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import train_test_split
 
@@ -683,10 +684,23 @@ def test_critical_differences_are_those_of_the_literature():
     ranks = np.array([np.random.default_rng(i).permutation(4) + 1.0 for i in range(14)])
     found = Ranking("nlpd", tuple("abcd"), tuple(map(str, range(14))), ranks)
     assert found.critical_difference == pytest.approx(2.569 * np.sqrt(4 * 5 / (6 * 14)), rel=1e-3)  # Demsar (2006)
-    chi2 = friedmanchisquare(*ranks.T).statistic
-    assert found.p_value == pytest.approx(f.sf(13 * chi2 / (14 * 3 - chi2), 3, 39))
-    alike = Ranking("nlpd", tuple("ab"), tuple("xy"), np.array([[1.0, 2.0], [1.0, 2.0]]))
-    assert alike.p_value == 0.0
+    assert found.p_value == pytest.approx(friedmanchisquare(*ranks.T).pvalue, abs=0.03)
+
+
+def p_value(ranks: list[list[float]]) -> float:
+    data, contestants = (tuple(map(str, range(size))) for size in np.shape(ranks))
+    return Ranking("nlpd", contestants, data, np.array(ranks)).p_value
+
+
+def test_p_values_are_those_of_all_permutations():
+    assert p_value([[1.0, 2.0]] * 2) == pytest.approx(1 / 2, abs=0.02)
+    assert p_value([[1.0, 2.0, 3.0]] * 3) == pytest.approx(1 / 36, abs=0.006)  # agreement proves little on three sets
+    assert p_value([[1.0, 2.0, 3.0]] * 11) == pytest.approx(1e-4)  # 6^-10 cannot be told from 9,999 deals
+    assert p_value([[2.0, 2.0, 2.0]] * 4) == 1.0
+    ranks = [[1.0, 2.5, 2.5], [3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [1.0, 3.0, 2.0]]
+    spreads = [np.sum(np.sum(deal, axis=0) ** 2) for deal in product(*(list(permutations(row)) for row in ranks))]
+    exact = np.mean(np.array(spreads) >= np.sum(np.sum(ranks, axis=0) ** 2))
+    assert p_value(ranks) == pytest.approx(exact, abs=0.02)
 
 
 def test_groups_are_maximal_and_none_lies_in_another():
