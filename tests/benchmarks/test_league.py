@@ -629,10 +629,20 @@ def cell(nlpd: float | None, seconds: float = 1.0, rows: int = 100, **more) -> d
     return about | {"status": "finished"} | scores | costs | more
 
 
+def of_today(cells: dict) -> Table:
+    """Cells of the code of today, unless they say otherwise."""
+    return Table(
+        {
+            (data, name, split): {"version": playing.cell_version(CONTESTANTS[name], data, split)} | found
+            for (data, name, split), found in cells.items()
+        }
+    )
+
+
 @pytest.fixture
 def table() -> Table:
     """LocalGP first on yacht, LightGBM on energy; ridge did not finish there; XGBoost was played on yacht alone."""
-    return Table(
+    return of_today(
         {
             ("yacht", "ridge", 0): cell(1.0, 0.1),
             ("yacht", "LightGBM", 0): cell(0.05, 20.0, about={"candidates": 9}),
@@ -740,10 +750,53 @@ def test_the_page_says_what_the_cells_say(table, tmp_path):
     assert "`AutoGP medium` has not been played yet." in text
     assert "at least 500 test rows: none." in text
     assert "judged in its seconds: LightGBM 9 to 9." in text
-    assert "Of 3 cells of certgp's estimators, 0 are of the code that wrote this page" in text
-    assert "and 3 of earlier versions; of 5 cells of peers, 5 are of runners or settings that have changed" in text
+    assert "Of 3 cells of certgp's estimators, 3 are of the code that wrote this page" in text
+    assert "and 0 of earlier versions, which count and are marked ‡; of 5 cells of peers, 0 are of runners" in text
+    assert "is ahead of every model of certgp that was played with it in 3 of 6 places" in text
+    assert "had a say in certgp's defaults" in text
+    assert "Not enough cells of other splits count" in text
     assert "| LightGBM † |" in text
     assert "| **LocalGP** |" in text
+
+
+def test_outdated_cells_of_peers_do_not_count_and_all_outdated_ones_are_marked(table, tmp_path):
+    def with_versions(changed: dict) -> Table:
+        return Table(
+            {key: found | ({"version": "old"} if key in changed else {}) for key, found in table.cells.items()}
+        )
+
+    held_back = with_versions({("yacht", "LocalGP", 1), ("yacht", "LightGBM", 0), ("energy", "LightGBM", 0)})
+    write_page(held_back, tmp_path)
+    text = (tmp_path / "league.md").read_text()
+    standing, losing = text.split("## Standing")[1].split("## Where we lose")[:2]
+    assert "LightGBM" not in standing + losing.split("## What a race costs")[0]
+    assert "| **LocalGP** | 1.0 | 1.0 | 1.0 | 2 of 2 | 2 of 2 | 5.0 | 3 (1 ‡) |" in standing
+    assert "played with it in 0 of 3 places" in losing
+    assert "| LightGBM | 0.050 ‡ | -1.000 ‡ |" in text
+    assert "| **LocalGP** | **4.500** (2) ‡ | **-0.500** |" in text
+    assert "Not ranked yet: LightGBM, XGBoost" in text
+    write_page(with_versions({key for key in table.cells if key[1] != "LocalGP"}), tmp_path)
+    assert "Too few cells that count to rank anybody." in (tmp_path / "league.md").read_text()
+    again = with_versions({("energy", "LocalGP", 0)})
+    again = Table(dict(again.cells) | {("energy", "LightGBM", 1): cell(7.0) | {"version": "old"}})
+    write_page(again, tmp_path)
+    text = (tmp_path / "league.md").read_text()
+    assert "| LightGBM | 0.050 | **-1.000** |" in text  # not the mean with 7
+    assert "| energy | NLPD | LocalGP | -0.500 ‡ | LightGBM | -1.000 |" in text
+
+
+def test_ranks_without_the_split_that_had_a_say(tmp_path):
+    values = {"LightGBM": [9.0, 0.0, 0.0], "LocalGP": [0.0, 1.0, 1.0], "ridge": [1.0]}
+    cells = {
+        (data, name, split): cell(value)
+        for data in ("yacht", "energy")
+        for name, each in values.items()
+        for split, value in enumerate(each)
+    }
+    write_page(of_today(cells), tmp_path)
+    text = (tmp_path / "league.md").read_text()
+    assert "among themselves, over yacht, energy:" in text
+    assert "| **LocalGP** | 1.0 | 2.0 |\n| LightGBM | 2.0 | 1.0 |\n" in text
 
 
 def test_cells_of_other_code_are_counted(tmp_path, capsys):
@@ -763,7 +816,7 @@ def test_cells_of_other_code_are_counted(tmp_path, capsys):
 
 def test_the_page_names_intervals_of_ours_that_cover_too_little(tmp_path):
     many = {("yacht", name, 0): cell(0.0, test_rows=900) for name in ("LocalGP", "ridge")}
-    write_page(Table(many), tmp_path)
+    write_page(of_today(many), tmp_path)
     assert "at least 500 test rows: LocalGP on yacht 0.900." in (tmp_path / "league.md").read_text()
 
 
@@ -779,7 +832,7 @@ def test_the_page_says_what_races_cost(tmp_path):
         ("yacht", "AutoGP medium", 2): cell(0.0),  # played before cells said so
         ("yacht", "LightGBM", 0): cell(0.0, 20.0),
     }
-    write_page(Table(cells), tmp_path)
+    write_page(of_today(cells), tmp_path)
     text = (tmp_path / "league.md").read_text()
     assert "| yacht | 6 s, 2.0 times: exact | 9 s, 3.0 times: local | -14 s |" in text
     assert "1 of 4 cells of races do not say what was tried" in text
@@ -789,7 +842,7 @@ def test_the_page_says_what_races_cost(tmp_path):
 def test_the_page_says_what_proofs_cost(tmp_path):
     cells = {("yacht", "AutoGP medium", split): cell(split) for split in range(3)}
     cells |= {("yacht", "AutoGP proof", split): cell(split + 0.25) for split in (0, 2)}
-    write_page(Table(cells), tmp_path)
+    write_page(of_today(cells), tmp_path)
     text = (tmp_path / "league.md").read_text()
     assert "| yacht | 1.000 | 1.250 | 0.250 | 0.071\\* | 2 |" in text
     assert "5 of 5 cells of races do not say what was tried" in text
@@ -806,5 +859,5 @@ def test_the_page_has_its_pictures(table, tmp_path):
 def test_a_page_without_cells_is_no_error(tmp_path):
     write_page(read_table(tmp_path), tmp_path)
     text = (tmp_path / "league.md").read_text()
-    assert "Too few cells to rank anybody." in text
+    assert "Too few cells that count to rank anybody." in text
     assert "No race has been played yet." in text
