@@ -17,7 +17,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -25,8 +25,8 @@ from pathlib import Path
 from certgp.errors import DataFileError
 from certgp_paper.experiments.cells import Finished
 from certgp_paper.experiments.store import CellStore
-from league.contestants import CONTESTANTS, FIRST, LAST
-from league.data import DATA, SMALL, SPLITS, load_rows
+from league.contestants import CONTESTANTS, FIRST
+from league.data import DATA, SPLITS, load_rows
 from league.page import write_page
 from league.play import FAMILY, FINISHED, cell_of, cell_version, made_by, play
 from league.table import Key, Table, read_table
@@ -63,20 +63,12 @@ def run(options: argparse.Namespace) -> None:
 
 
 def wanted(options: argparse.Namespace) -> Iterator[tuple[str, Contestant, int]]:
-    """In an order that makes an unfinished run say most: the first split of all small data sets, then of the large
-    ones, and so the other splits; on each first those that matter most, on all of its data sets.
+    """In an order that makes an unfinished run say most: split by split, so that each completes a standing of all, and
+    on each first those that matter most or cost next to nothing, on all data sets.
     """
-    first = [split for split in options.splits if split == 0]
-    others = [split for split in options.splits if split != 0]
-    sizes = [[name for name in options.data if (name in SMALL) is small] for small in (True, False)]
-    for splits, data in product((first, others), sizes):
-        for split, contestant, name in product(splits, in_order(options.contestants), data):
-            yield name, CONTESTANTS[contestant], split
-
-
-def in_order(contestants: Sequence[str]) -> list[str]:
-    first, last = ([name for name in group if name in contestants] for group in (FIRST, LAST))
-    return [*first, *(name for name in contestants if name not in (*FIRST, *LAST)), *last]
+    names = [name for name in dict.fromkeys((*FIRST, *CONTESTANTS)) if name in options.contestants]
+    for split, name, data in product(options.splits, names, options.data):
+        yield data, CONTESTANTS[name], split
 
 
 def is_to_be_played_again(kept: Finished, contestant: Contestant, options: argparse.Namespace) -> bool:

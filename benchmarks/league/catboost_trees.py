@@ -42,7 +42,7 @@ class Boosting:
     defaults: ClassVar[Settings] = {"learning_rate": 0.1, "depth": 6}
 
     def __init__(self, seed: int, loss: str) -> None:
-        self.fixed = {"loss_function": loss, "thread_count": 1, "random_seed": seed}
+        self.fixed = {"loss_function": loss, "thread_count": 1, "random_seed": seed, "bootstrap_type": "MVS"}
         self.fixed |= {"allow_writing_files": False, "logging_level": "Silent"}
         self.loss = squared_error if loss == "RMSE" else gaussian_loss
 
@@ -55,7 +55,7 @@ class Boosting:
             "border_count": round(log_uniform(rng, *few_and_many_bins(n))),
             "l2_leaf_reg": log_uniform(rng, 0.5, 10.0),
             "random_strength": log_uniform(rng, 0.1, 10.0),
-            "bagging_temperature": float(rng.uniform(0.0, 1.0)),
+            "subsample": float(rng.uniform(0.6, 1.0)),
         }
 
     def train(self, settings: Settings, rows: Rows, held: Rows | None, rounds: int, deadline: Deadline) -> Trained:

@@ -7,7 +7,7 @@ from peers.contestants import Contestant
 EXACT_ROWS = 5_000  # of a dense exact GP: a step at 15,000 rows takes minutes of one core
 GP_SECONDS = 120.0  # CPU seconds after which training of a GP peer ends, as it is then
 LEAST_SEARCH, MOST_SEARCH, ROWS_PER_SECOND = 20.0, 100.0, 250
-SEVERAL = ("LightGBM quantiles", "sklearn HGB quantiles", "CatBoost uncertainty", "NGBoost")  # boost more than a mean
+SEVERAL = ("sklearn HGB quantiles", "CatBoost uncertainty", "NGBoost")  # boost more than a mean
 SEVERAL_TAKE = 2.0  # times the seconds of the others
 
 
@@ -22,7 +22,6 @@ def _peer(name: str, module: str, environment: str | None, variant: str = "", ro
 PEERS = (
     _peer("ridge", "ridge", None),
     _peer("LightGBM", "lightgbm_trees", "trees"),
-    _peer("LightGBM quantiles", "lightgbm_trees", "trees", "quantile"),
     _peer("CatBoost", "catboost_trees", "trees", "RMSE"),
     _peer("CatBoost uncertainty", "catboost_trees", "trees", "RMSEWithUncertainty"),
     _peer("XGBoost", "xgboost_trees", "trees"),
@@ -44,8 +43,7 @@ OURS = (
     _ours("AutoGP high", "AutoGP effort=high"),
     _ours("AutoGP proof", "AutoGP effort=medium prefer=proof"),
 )
-FIRST = ("AutoGP medium", "LightGBM", "CatBoost", "XGBoost")  # played before the others
-LAST = ("AutoGP proof",)  # and after them
+FIRST = ("AutoGP medium", "LightGBM", "CatBoost", "XGBoost", "ridge", "MercerGP", "SparseGP", "LocalGP")  # to play
 CONTESTANTS = {each.name: each for each in (*PEERS, *OURS)}
 
 

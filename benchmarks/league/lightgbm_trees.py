@@ -1,4 +1,4 @@
-"""LightGBM: squared error with constant noise, or quantiles."""
+"""LightGBM: squared error with constant noise."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ from league.search import (
     learning_rates,
     log_uniform,
 )
-from league.tree_runs import pinball, run_point, run_quantiles, squared_error
+from league.tree_runs import run_point, squared_error
 
 
 class Boosting:
-    """One objective; a level is that of a quantile."""
+    """Trees by leaves."""
 
     defaults: ClassVar[Settings] = {"learning_rate": 0.05, "num_leaves": 31, "min_data_in_leaf": 20, "lambda_l2": 0.0}
+    loss = staticmethod(squared_error)
 
-    def __init__(self, seed: int, level: float | None = None) -> None:
-        objective = {"objective": "regression"} if level is None else {"objective": "quantile", "alpha": level}
-        self.fixed = {**objective, "num_threads": 1, "verbosity": -1, "seed": seed, "deterministic": True}
+    def __init__(self, seed: int) -> None:
+        self.fixed = {"objective": "regression", "num_threads": 1, "verbosity": -1, "seed": seed, "deterministic": True}
         self.fixed |= {"force_row_wise": True, "bagging_freq": 1, "feature_pre_filter": False}
-        self.loss = squared_error if level is None else partial(pinball, level)
 
     def draw(self, rng: np.random.Generator, n: int) -> Settings:
         return {
@@ -66,10 +65,7 @@ class Boosting:
 
 
 def run(job: Job):
-    if job.variant == "quantile":
-        found, about = run_quantiles(partial(Boosting, job.seed), job)
-    else:
-        found, about = run_point(Boosting(job.seed), job)
+    found, about = run_point(Boosting(job.seed), job)
     return found, {"lightgbm": lightgbm.__version__, **about}
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from league.scores import METRICS
+from league.ranking import METRICS
 from league.standing import error_of
 from league.table import Table
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A peer is better than a model of ours on the splits that both were played on."""
+    """A peer beside a model of ours on the splits that both were played on; better where the gap is positive."""
 
     data: str
     measure: str
@@ -37,22 +37,26 @@ class Loss:
 
 
 def losses(table: Table, ours: Sequence[str], peers: Sequence[str]) -> list[Loss]:
-    """Places where a peer is ahead of all these models of ours, each on the splits that both have: the peer that is
-    furthest ahead of the nearest of ours.
+    """Places where a peer is ahead of all these models of ours."""
+    return [loss for loss in compared(table, ours, peers) if loss.gap > 0.0]
+
+
+def compared(table: Table, ours: Sequence[str], peers: Sequence[str]) -> list[Loss]:
+    """Of each place the peer that is furthest ahead of the nearest of ours, or least behind it, each on the splits
+    that both have.
     """
-    found = (_loss(table, data, measure, ours, peers) for data in table.data for measure in METRICS)
+    found = (_furthest(table, data, measure, ours, peers) for data in table.data for measure in METRICS)
     return [loss for loss in found if loss is not None]
 
 
-def _loss(table: Table, data: str, measure: str, ours: Sequence[str], peers: Sequence[str]) -> Loss | None:
-    """None where no peer is ahead, or one side has no result."""
+def _furthest(table: Table, data: str, measure: str, ours: Sequence[str], peers: Sequence[str]) -> Loss | None:
+    """None where one side has no result."""
     nearest = []
     for peer in peers:
         pairs = [pair for model in ours if (pair := _pair(table, data, measure, model, peer)) is not None]
         if pairs:
             nearest.append(min(pairs, key=lambda pair: pair.gap))
-    first = max(nearest, key=lambda pair: pair.gap, default=None)
-    return None if first is None or first.gap <= 0.0 else first
+    return max(nearest, key=lambda pair: pair.gap, default=None)
 
 
 def _pair(table: Table, data: str, measure: str, model: str, peer: str) -> Loss | None:

@@ -44,7 +44,10 @@ class Boosting:
         others = dict(settings)
         stopped_by = others.pop("stopped_by", "density")
         tree = DecisionTreeRegressor(
-            criterion="friedman_mse", max_depth=others.pop("depth"), min_samples_leaf=others.pop("leaf")
+            criterion="friedman_mse",
+            max_depth=others.pop("depth"),
+            min_samples_leaf=others.pop("leaf"),
+            random_state=self.seed,
         )
         model = ngboost.NGBRegressor(Base=tree, n_estimators=rounds, verbose=False, random_state=self.seed, **others)
         if held is None:

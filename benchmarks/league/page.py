@@ -9,26 +9,16 @@ import certgp
 from certgp.plots.style import save_figure
 from certgp_paper.experiments.store import source_hash
 from certgp_paper.page.markdown import markdown_table
-from league.contestants import (
-    CONTESTANTS,
-    GP_SECONDS,
-    LEAST_SEARCH,
-    MOST_SEARCH,
-    OURS,
-    ROWS_PER_SECOND,
-    SEVERAL,
-    SEVERAL_TAKE,
-)
+from league.contestants import CONTESTANTS, OURS
 from league.data import BIKE, CLEAN_BIKE, RANKED, SPLITS
-from league.losses import losses
+from league.losses import Loss, compared
 from league.pictures import plot_cost, plot_ranks
-from league.play import CPU_LIMIT
 from league.races import CHAMPION, proof_costs, race_costs
-from league.ranking import Ranking, full_block, rank, ranks_on, with_fewer_splits
-from league.scores import METRICS
+from league.ranking import LEAST_P, METRICS, full_block, rank, ranks_on, with_fewer_splits
 from league.standing import mean_seconds, near_first
 from league.table import Table
-from league.versions import outdated
+from league.versions import counted, outdated, shown
+from league.words import INTRODUCTION, LOSSES, SELECTION, SETTINGS, STANDING, TABLES, TRAPS, WITHOUT
 
 NAMES = {"nlpd": "NLPD", "crps": "CRPS", "rmse": "RMSE", "coverage95": "Coverage of 95 % intervals"}
 NAMES |= {"width95": "Mean width of 95 % intervals", "cpu_seconds": "CPU seconds of fit and prediction"}
@@ -43,7 +33,7 @@ def write_page(table: Table, folder: Path) -> None:
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     if page.rankings:
         save_figure(plot_ranks(page.rankings[:2], page.ours), folder / "figures" / "league-ranks.png", colours=32)
-        cost = plot_cost(page.rankings[0], mean_seconds(table, page.data), page.ours)
+        cost = plot_cost(page.rankings[0], mean_seconds(page.counted, page.data), page.ours)
         save_figure(cost, folder / "figures" / "league-cost.png", colours=32)
     (folder / "league.md").write_text(page.text(), encoding="utf-8")
 
@@ -52,48 +42,57 @@ class Page:
     """The parts of the page."""
 
     def __init__(self, table: Table) -> None:
-        self.table = table
+        self.played, self.old = table, outdated(table)
+        self.counted, self.table = counted(table, self.old), shown(table, self.old)
         self.ours = {each.name for each in OURS} & set(table.contestants)
         order = [name for name in CONTESTANTS if name in table.contestants]
         self.contestants = [*order, *(name for name in table.contestants if name not in CONTESTANTS)]
-        candidates = [name for name in table.data if name in RANKED]
-        self.data, self.ranked = full_block(table, candidates, self.contestants, self.cannot)
-        enough = len(self.data) > 1 and len(self.ranked) > 1
-        self.rankings: list[Ranking] = [rank(table, each, self.data, self.ranked) for each in METRICS] if enough else []
+        candidates = [name for name in self.counted.data if name in RANKED]
+        names = [name for name in self.contestants if name in self.counted.contestants]
+        self.data, self.ranked = full_block(self.counted, candidates, names, self.cannot)
+        if len(self.data) < 2 or self.ours.issuperset(self.ranked):  # ours alone are no league
+            self.data, self.ranked = (), ()
+        self.rankings = [rank(self.counted, each, self.data, self.ranked) for each in METRICS if self.data]
 
     def cannot(self, data: str, contestant: str) -> bool:
         """Has the data set more rows than it can take?"""
         most = CONTESTANTS[contestant].most_rows if contestant in CONTESTANTS else None
         return most is not None and self.table.about(data)["rows"] > most
 
+    def mark(self, data: str, name: str) -> str:
+        """Of figures that cells of earlier code have a part in."""
+        old = any((data, name, split) in self.old for split in self.table.splits(data, name))
+        return " ‡" if old else ""
+
     def text(self) -> str:
-        parts = [INTRODUCTION, self.progress(), self.standing(), self.losses(), race_costs(self.table)]
-        parts += [proof_costs(self.table), self.tables(), self.traps(), self.without_result()]
+        parts = [INTRODUCTION, self.progress(), self.standing(), self.selection(), self.losses()]
+        parts += [race_costs(self.counted), proof_costs(self.counted), self.tables(), self.traps()]
+        parts += [self.without_result()]
         return "\n\n".join(part for part in [*parts, SETTINGS, self.candidates()] if part is not None) + "\n"
 
     def progress(self) -> str:
-        cells, whole = len(self.table.cells), self.planned()
+        cells, whole = len(self.played.cells), self.planned()
         words = [f"{cells} of {whole} cells have been played.", self.versions()]
         left = [name for name in self.contestants if name not in self.ranked]
         unplayed = [name for name in CONTESTANTS if name not in self.contestants]
         if left or unplayed:
             words.append(f"Not ranked yet: {', '.join([*left, *unplayed])}.")
         missing = [name for name in RANKED if name not in self.data]
-        if missing:
+        if missing and self.ranked:
             words.append(f"Not all that are ranked have been played on {', '.join(missing)}, which do not count yet.")
         return " ".join(words)
 
     def versions(self) -> str:
         """How many cells are of the code of today."""
-        old = outdated(self.table)
-        of_ours = [key for key in self.table.cells if key[1] in self.ours]
-        now, before = len(of_ours) - sum(key in old for key in of_ours), sum(key in old for key in of_ours)
-        peers, old_peers = len(self.table.cells) - len(of_ours), len(old) - before
+        of_ours = [key for key in self.played.cells if key[1] in self.ours]
+        before = sum(key in self.old for key in of_ours)
+        peers, old_peers = len(self.played.cells) - len(of_ours), len(self.old) - before
         return (
-            f"Of {len(of_ours)} cells of certgp's estimators, {now} are of the code that wrote this page (certgp "
-            f"{certgp.__version__}, source {source_hash()}) and {before} of earlier versions; of {peers} cells of "
-            f"peers, {old_peers} are of runners or settings that have changed since. All are shown until they are "
-            "played again (`run --renew`)."
+            f"Of {len(of_ours)} cells of certgp's estimators, {len(of_ours) - before} are of the code that wrote this "
+            f"page (certgp {certgp.__version__}, source {source_hash()}) and {before} of earlier versions, which count "
+            f"and are marked ‡; of {peers} cells of peers, {old_peers} are of runners or settings that have changed "
+            "since: these do not count, and are in the tables, marked ‡, where there are no others. `run --renew` "
+            "plays them again."
         )
 
     def planned(self) -> int:
@@ -109,19 +108,18 @@ class Page:
 
     def standing(self) -> str:
         if not self.rankings:
-            return "## Standing\n\nToo few cells to rank anybody."
-        seconds = mean_seconds(self.table, self.data)
+            return "## Standing\n\nToo few cells that count to rank anybody."
+        seconds = mean_seconds(self.counted, self.data)
         averages = {ranking.measure: ranking.average for ranking in self.rankings}
-        near = {each: near_first(self.table, each, self.data, self.ranked) for each in ("nlpd", "crps")}
-        fewer = with_fewer_splits(self.table, self.data, self.ranked)
-        splits = {name: sum(len(self.table.splits(data, name)) for data in self.data) for name in self.ranked}
+        near = {each: near_first(self.counted, each, self.data, self.ranked) for each in ("nlpd", "crps")}
+        fewer = with_fewer_splits(self.counted, self.data, self.ranked)
         rows = [
             [
                 _named(name, self.ours) + (" †" if name in fewer else ""),
                 *(f"{averages[measure][name]:.1f}" for measure in METRICS),
                 *(f"{near[measure][name]} of {len(self.data)}" for measure in near),
                 f"{seconds[name]:.1f}" if name in seconds else "",
-                str(splits[name]),
+                self.number_of_cells(name),
             ]
             for name in averages["nlpd"]
         ]
@@ -132,33 +130,56 @@ class Page:
                 "## Standing",
                 f"Average ranks over {len(self.data)} data sets ({', '.join(self.data)}); certgp in bold.\n{STANDING}",
                 markdown_table(heads, rows),
-                f"Friedman's test that all are alike: {tests}.",
+                f"Friedman's test, by permutation, that all are alike: {tests}.",
                 "![Average ranks and critical differences](figures/league-ranks.png)",
                 "![Average NLPD rank against CPU seconds](figures/league-cost.png)",
             ]
         )
 
+    def number_of_cells(self, name: str) -> str:
+        """Behind its ranks, and how many of them are of earlier code."""
+        keys = [(data, name, split) for data in self.data for split in self.counted.splits(data, name)]
+        old = sum(key in self.old for key in keys)
+        return f"{len(keys)} ({old} ‡)" if old else str(len(keys))
+
+    def selection(self) -> str:
+        """Ranks with and without the split whose test scores had a say."""
+        rest = Table({key: cell for key, cell in self.counted.cells.items() if key[2] != 0})
+        data, names = full_block(rest, self.data, [n for n in self.ranked if n in rest.contestants], self.cannot)
+        if not data:
+            return f"{SELECTION}\nNot enough cells of other splits count to rank without it."
+        every, others = (rank(table, "nlpd", data, names).average for table in (self.counted, rest))
+        rows = [[_named(name, self.ours), f"{every[name]:.1f}", f"{others[name]:.1f}"] for name in every]
+        what = f"Average NLPD ranks of those that have other splits, among themselves, over {', '.join(data)}:"
+        return f"{SELECTION}\n{what}\n\n" + markdown_table(["", "all splits", "without split 0"], rows)
+
     def losses(self) -> str:
         """From cells alone: where a peer is ahead, and of whom."""
         peers = [name for name in self.contestants if name not in self.ours]
         ours = [name for name in self.contestants if name in self.ours]
-        heads = ["data", "measure", "ours", "", "first peer", "", "behind by", "in standard errors", "splits"]
         parts = ["## Where we lose, and to whom", LOSSES]
-        every = losses(self.table, ours, peers)
-        parts.append(f"A peer is ahead of every model of certgp that was played with it, in {len(every)} places:")
-        parts.append(markdown_table(heads, [loss.cells() for loss in every]) if every else "(none)")
-        parts.append(self.poor_coverage(ours))
+        said = "A peer is ahead of every model of certgp that was played with it"
+        parts += [*self.losses_of(ours, peers, said), self.poor_coverage(ours)]
         if CHAMPION not in self.contestants:
             return "\n\n".join([*parts, f"`{CHAMPION}` has not been played yet."])
-        behind = losses(self.table, [CHAMPION], peers)
-        parts.append(f"`{CHAMPION}`, the default, is behind a peer in {len(behind)} places:")
-        parts.append(markdown_table(heads, [loss.cells() for loss in behind]) if behind else "(none)")
-        return "\n\n".join(parts)
+        return "\n\n".join([*parts, *self.losses_of([CHAMPION], peers, f"`{CHAMPION}`, the default, is behind a peer")])
+
+    def losses_of(self, ours: Sequence[str], peers: Sequence[str], said: str) -> list[str]:
+        """The sentence and its table."""
+        heads = ["data", "measure", "ours", "", "first peer", "", "behind by", "in standard errors", "splits"]
+        every = compared(self.counted, ours, peers)
+        behind = [self.cells_of(loss) for loss in every if loss.gap > 0.0]
+        said += f" in {len(behind)} of {len(every)} places (measures on data sets) where both have results that count:"
+        return [said, markdown_table(heads, behind) if behind else "(none)"]
+
+    def cells_of(self, loss: Loss) -> list[str]:
+        data, measure, ours, value, *rest = loss.cells()
+        return [data, measure, ours, value + self.mark(data, ours), *rest]
 
     def candidates(self) -> str:
         """How many settings each search judged, fewest and most over its cells."""
         found: dict[str, list[int]] = {}
-        for (_, name, _), cell in self.table.cells.items():
+        for (_, name, _), cell in self.counted.cells.items():
             if "candidates" in cell.get("about", {}):
                 found.setdefault(name, []).append(cell["about"]["candidates"])
         words = [f"{name} {min(numbers)} to {max(numbers)}" for name, numbers in found.items()]
@@ -172,7 +193,7 @@ class Page:
             for name in ours if self.table.about(data)["test_rows"] >= ENOUGH_ROWS else ():
                 value = self.table.value(data, name, "coverage95")
                 if value is not None and not low <= value <= high:
-                    found.append(f"{name} on {data} {value:.3f}")
+                    found.append(f"{name} on {data} {value:.3f}{self.mark(data, name)}")
         limits = f"{low} to {high} on sets with at least {ENOUGH_ROWS} test rows"
         return f"95 % intervals of certgp that cover less or more than {limits}: {'; '.join(found) or 'none'}."
 
@@ -186,8 +207,8 @@ class Page:
         chosen = self.contestants if contestants is None else contestants
         best: dict[str, list[str]] = {}
         for data in self.table.data if measure in METRICS else ():
-            ranks = ranks_on(self.table, data, measure, chosen)
-            best[data] = [name for name in chosen if ranks[name] == min(ranks.values())]
+            ranks = ranks_on(self.counted, data, measure, [c for c in chosen if self.counted.splits(data, c)])
+            best[data] = [name for name in ranks if ranks[name] == min(ranks.values())]
         rows = [
             [_named(name, self.ours), *(self._cell(d, name, measure, best) for d in self.table.data)] for name in chosen
         ]
@@ -200,7 +221,8 @@ class Page:
         digits = {"cpu_seconds": 1, "peak_megabytes": 0}.get(measure, 3)
         shown = f"{value:.{digits}f}"
         shown = f"**{shown}**" if name in best.get(data, ()) else shown
-        return shown if len(splits) == 1 else f"{shown} ({len(splits)})"
+        number = "" if len(splits) == 1 else f" ({len(splits)})"
+        return shown + number + self.mark(data, name)
 
     def traps(self) -> str:
         rows = []
@@ -226,7 +248,8 @@ class Page:
 
         def pair(data: str, name: str) -> str:
             values = [self.table.value(data, name, measure) for measure in ("nlpd", "new_nlpd")]
-            return "" if None in values else " / ".join(f"{value:.3f}" for value in values)
+            both = "" if None in values else " / ".join(f"{value:.3f}" for value in values)
+            return both and both + self.mark(data, name)
 
         rows = [[_named(name, self.ours), *(pair(data, name) for data in known)] for name in self.contestants]
         return markdown_table(["", *known], rows)
@@ -248,51 +271,5 @@ def _named(name: str, ours: set[str]) -> str:
     return f"**{name}**" if name in ours else name
 
 
-INTRODUCTION = """# The league
-
-certgp and its peers on every data set at hand, scored alike. The page is generated (`make league` plays what is
-missing and writes it; `python benchmarks/league.py page` writes it alone) from `benchmarks/results/league.jsonl`; no
-figure in it is typed by hand. Settings and rules are in [decision 0043](decisions/0043-rules-of-the-league.md)."""
-
-STANDING = """A rank on a data set is one more than the number of contestants that are better there, each pair on the
-splits that both have; † has fewer splits than others on one of the sets. \\* first, or behind the first by at most one
-standard error of their [difference](#where-we-lose-and-to-whom). CPU seconds are geometric means over these sets."""
-
-LOSSES = """Each pair on the splits that both have, whose number is in the last column. Standard errors are those of the
-difference of the two over the same test rows, averaged over splits: sqrt(sum of squares) / splits. They say how much
-other test rows would change it, not other training rows. \\*: a cell of earlier code does not keep what this takes, and
-the error is that of the peer's mean."""
-
-TABLES = """Means over the splits that were played, whose number is in parentheses where it is not one; y has standard
-deviation one. In bold: first, in pairs on the splits that both have, as columns may be of different splits. x: no
-result, see [below](#without-a-result). Empty: not played yet."""
-
-TRAPS = """Splits are `train_test_split(X, y, test_size=0.1, random_state=s)`, s = 0 to 4, standardised with the
-training part."""
-
-WITHOUT = f"""A cell that has not ended after {CPU_LIMIT} CPU seconds has no result and is last in its ranks, as one
-that fails or is left out."""
-
-SETTINGS = f"""## Settings
-
-- One thread and one process for each cell; CPU seconds count fit, search and prediction, not imports. The machine is
-  shared, so seconds are rough.
-- Trees (LightGBM, CatBoost, XGBoost, NGBoost, scikit-learn): defaults first, then random candidates for n /
-  {ROWS_PER_SECOND} CPU seconds (at least {LEAST_SEARCH:.0f}, at most {MOST_SEARCH:.0f}; n training rows), each for an
-  eighth of them at most, early stopping on held-out training rows (five folds up to 5,000 rows, one above); the best
-  one, where it was still gaining, again with what is left; then a fit to all rows with the rounds found, which comes
-  on top. Larger data sets have more leaves, depth and bins to draw from.
-- A point prediction (LightGBM, CatBoost, XGBoost, ridge) gets Student-t errors of one scale, fitted to residuals of
-  held-out rows. A learned variance (CatBoost with uncertainty, NGBoost) gets Student-t errors with a factor and a floor
-  that suit them.
-- Those that boost more than a mean ({", ".join(SEVERAL)}) have {SEVERAL_TAKE:.0f} times the
-  seconds, up to the same limit. NGBoost and quantiles use two of the five folds; for quantiles (seven models, joined
-  linearly in the normal score, Gaussian tails) half of the seconds search settings for the median.
-- GP peers train for at most {GP_SECONDS:.0f} CPU seconds. GPflow: 200 inducing points; GPyTorch's SVGP: 300; its exact
-  GP: the better of two kernels by evidence. GPBoost: hyper-parameters from 2,000 rows, 50 neighbours of all.
-- certgp: defaults, `noise="auto"`; `rank=100` for Mercer and sparse models."""
-
-
 def _p_value(p: float) -> str:
-    """A ranking that is the same everywhere has p = 0 in this form of the test."""
-    return f"p = {p:.1g}" if p >= 1e-9 else "p < 1e-9"
+    return f"p = {p:.1g}" if p > LEAST_P else f"p at most {LEAST_P:g}"

@@ -23,8 +23,7 @@ from league.scores import are_numbers, part_sums, score_all_and_new
 from peers.contestants import BENCHMARKS, Contestant
 
 FAMILY = "league"
-CPU_LIMIT = 900  # seconds of a cell
-OVERHEAD = 90  # imports, practice, densities: not counted
+CPU_LIMIT = 900  # seconds of fit, search and prediction
 PATIENCE = 8  # by the clock a process may take so many times its limit, on a machine with others
 FINISHED, NOT_FINISHED, FAILED = "finished", "not finished", "failed"
 _KERNELS = ("certgp.kernels.gaussian", "certgp.kernels.matern")  # found by their names at run time
@@ -40,7 +39,7 @@ def play(contestant: Contestant, rows: Rows, split: int, folder: Path, environme
     rows.save(given)
     seconds = allowed_seconds(contestant, len(rows.y))
     words = [f"--rows={given}", f"--out={out}", f"--seed={split}", f"--seconds={seconds}"]
-    words += [f"--variant={contestant.variant}", f"--cpu-limit={CPU_LIMIT + OVERHEAD}"]
+    words += [f"--variant={contestant.variant}", f"--cpu-limit={CPU_LIMIT}"]
     described = rows.describe()
     try:
         done = subprocess.run(
@@ -48,7 +47,7 @@ def play(contestant: Contestant, rows: Rows, split: int, folder: Path, environme
             env=contestant.variables(threads=1),
             capture_output=True,
             text=True,
-            timeout=PATIENCE * (CPU_LIMIT + OVERHEAD),
+            timeout=PATIENCE * CPU_LIMIT,
         )
     except subprocess.TimeoutExpired:
         return described | {"status": NOT_FINISHED, "limit": CPU_LIMIT}
@@ -85,20 +84,25 @@ def made_by(contestant: Contestant, data: str, split: int) -> dict[str, object]:
 
 
 def cell_version(contestant: Contestant, data: str, split: int) -> str:
-    """For certgp the hash of the definitions behind the estimator, for peers that of the runner and all that it
-    imports from here; marked where the rows are not those of the first cells.
+    """The hash of the contestant's settings, of its runner and of the scoring with all that they import from here, and
+    for certgp of the definitions behind the estimator; marked where the rows are not those of the first cells.
     """
     return _version(contestant) + ("-cleaned" if (data, split) in CLEANED else "")
 
 
 @cache
 def _version(contestant: Contestant) -> str:
-    if not contestant.is_peer:
-        return code_version((f"certgp.estimators:{contestant.variant.split()[0]}", *_KERNELS))
-    digest = sha256(f"{contestant.variant} {[allowed_seconds(contestant, n) for n in _SIZES]}".encode())
-    for name in sorted(_imported({contestant.module, *_named_module(contestant)})):
-        digest.update(ast.dump(_tree(name)).encode())  # comments and layout do not count
+    digest = sha256(f"{contestant.variant} {_seconds_or_definitions(contestant)}".encode())
+    for name in sorted(_imported({contestant.module, *_named_module(contestant), "league.scores"})):
+        digest.update(ast.dump(_tree(name)).encode())
     return digest.hexdigest()[:12]
+
+
+def _seconds_or_definitions(contestant: Contestant) -> object:
+    """What else makes its cells: the seconds of a peer, the code of an estimator of ours."""
+    if contestant.is_peer:
+        return [allowed_seconds(contestant, n) for n in _SIZES]
+    return code_version((f"certgp.estimators:{contestant.variant.split()[0]}", *_KERNELS))
 
 
 _SIZES = (100, 1_000, 10_000, 30_000, 100_000)  # at which the seconds that are allowed must stay the same
@@ -115,7 +119,15 @@ def _imported(names: set[str]) -> set[str]:
 
 
 def _tree(name: str) -> ast.Module:
-    return ast.parse((BENCHMARKS / f"{name.replace('.', '/')}.py").read_bytes())
+    return essential(ast.parse((BENCHMARKS / f"{name.replace('.', '/')}.py").read_bytes()))
+
+
+def essential(tree: ast.Module) -> ast.Module:
+    """Without docstrings; comments and layout are not in it either."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+            del node.body[0]
+    return tree
 
 
 def _named_module(contestant: Contestant) -> list[str]:

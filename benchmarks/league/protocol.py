@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import resource
 import time
@@ -52,25 +53,34 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def limit_cpu(seconds: float) -> None:
+    """The system ends this process when it has used so many CPU seconds more, rounded up."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    more = hard if math.isinf(seconds) else math.ceil(time.process_time() + seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (more, hard))
+
+
 def serve(run: Run, cpu_seconds: Callable[[], float] = own_cpu_seconds) -> None:
-    """Main function of a runner. The clock counts fit and prediction; densities and quantiles come after it."""
+    """Main function of a runner. Clock and limit count fit and prediction: imports and practice come before them,
+    densities and quantiles after.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--variant", default="")
-    parser.add_argument("--cpu-limit", type=int, help="seconds after which the system ends this process")
+    parser.add_argument("--cpu-limit", type=float, default=math.inf, help="seconds that fit and prediction may take")
     options = parser.parse_args()
-    if options.cpu_limit is not None:
-        resource.setrlimit(resource.RLIMIT_CPU, (options.cpu_limit, options.cpu_limit + 5))
     with np.load(options.rows) as rows:
         job = Job(rows["X"], rows["y"], rows["X_test"], options.seed, options.seconds, options.variant)
         y_test = rows["y_test"]
     run(job.practice())
+    limit_cpu(options.cpu_limit)
     started, cpu = time.perf_counter(), cpu_seconds()
     found, about = run(job)
     cost = {"seconds": time.perf_counter() - started, "cpu_seconds": cpu_seconds() - cpu}
     cost["peak_megabytes"] = peak_megabytes()
+    limit_cpu(math.inf)
     np.savez(options.out, mean=found.mean, log_density=found.log_density(y_test), quantiles=found.quantiles(MIDPOINTS))
     options.out.with_suffix(".json").write_text(json.dumps({"cost": cost, "about": dict(about)}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 from league.distributions import MIDPOINTS
 
 Array = NDArray[np.float64]
-METRICS = ("nlpd", "crps", "rmse")  # contestants are ranked by these; lower is better
 PARTS, DIGITS = 30, 6  # of the test rows, whose sums a cell keeps; digits of these
 LOWER, UPPER = (int(np.argmin(np.abs(MIDPOINTS - level))) for level in (0.025, 0.975))
 
@@ -37,11 +35,6 @@ def score(y: Array, mean: Array, log_density: Array, quantiles: Array) -> dict[s
     }
 
 
-def part_sizes(rows: int) -> Array:
-    """How many test rows are in each part; the same for all contestants, and rows are in random order."""
-    return np.array([len(part) for part in np.array_split(np.arange(rows), min(PARTS, rows))], float)
-
-
 def part_sums(y: Array, mean: Array, log_density: Array, quantiles: Array) -> dict[str, list[float]]:
     """Sums over each part of what NLPD, CRPS and squared RMSE average: enough for errors of paired differences."""
     each = {"nlpd": -log_density, "crps": crps_of_quantiles(y, quantiles), "rmse": (y - mean) ** 2}
@@ -49,22 +42,6 @@ def part_sums(y: Array, mean: Array, log_density: Array, quantiles: Array) -> di
         name: [float(f"{np.sum(part):.{DIGITS}g}") for part in np.array_split(values, min(PARTS, len(y)))]
         for name, values in each.items()
     }
-
-
-def difference_error(measure: str, first: Sequence[float], second: Sequence[float], rows: int) -> float:
-    """Standard error of the difference of two contestants' scores on the same test rows, from the sums of parts.
-
-    With d_p the difference of the sums and n_p the rows of part p of P, and m the mean difference of a row, it is
-    sqrt(P / (P - 1) sum_p (d_p - n_p m)^2) / n. RMSE is linearised: a row's e^2 counts as e^2 / (2 RMSE).
-    """
-    sums, sizes = [np.asarray(first, float), np.asarray(second, float)], part_sizes(rows)
-    if len(sizes) < 2:
-        return math.inf
-    if measure == "rmse":
-        sums = [each / max(2.0 * math.sqrt(each.sum() / rows), np.finfo(float).tiny) for each in sums]
-    differences = sums[0] - sums[1]
-    spread = differences - sizes * differences.sum() / rows
-    return math.sqrt(len(sizes) / (len(sizes) - 1) * float(np.sum(spread**2))) / rows
 
 
 def score_all_and_new(

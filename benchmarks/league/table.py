@@ -11,8 +11,8 @@ from statistics import mean
 from typing import Any
 
 from league.data import DATA
+from league.differences import difference_error
 from league.play import FAMILY, FINISHED
-from league.scores import difference_error
 
 Key = tuple[str, str, int]  # data, contestant, split
 

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib.util
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import f, friedmanchisquare, norm, t
+from scipy.stats import friedmanchisquare, norm, t
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import train_test_split
 
 import certgp
 from certgp_paper.datasets.splits import standardised_split
+from certgp_paper.experiments.cells import Finished
 from league import play as playing
 from league import ridge, sklearn_trees
 from league.certgp_model import Observations, build, run
 from league.contestants import CONTESTANTS, SEVERAL, allowed_seconds, search_seconds
 from league.data import CLEAN_BIKE, CLEANED, LEAKING, RANKED, SPLITS, Rows, load_rows
+from league.differences import difference_error, part_sizes
 from league.distributions import (
     LEAST_DEGREES,
     LEAST_SCALE,
@@ -44,8 +50,6 @@ from league.scores import (
     PARTS,
     UPPER,
     crps_of_quantiles,
-    difference_error,
-    part_sizes,
     part_sums,
     score,
     score_all_and_new,
@@ -66,6 +70,7 @@ from league.standing import mean_seconds, near_first
 from league.table import Table, read_table
 from league.tree_runs import QUANTILES, gaussian_loss, run_gaussian
 from league.versions import outdated
+from peers.contestants import BENCHMARKS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -329,6 +334,44 @@ def test_a_search_without_seconds_judges_the_defaults_alone():
     assert not Deadline(None).is_over
 
 
+TREES = ROOT / ".peers" / "trees" / "bin" / "python"
+TREE_PROGRAM = """
+import numpy as np
+from league.{module} import Boosting
+from league.search import Deadline, Rows
+
+rng, learner = np.random.default_rng(0), Boosting({arguments})
+X = rng.standard_normal((2_000, 12))
+binary = (X > 0.0).astype(float)  # many splits are equally good: a tree without a seed chooses among them by chance
+y = X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.standard_normal(2_000)
+
+def trained(settings, X=X):
+    return learner.train(settings, Rows(X, y), None, 10, Deadline(None)).predict(X[:99])
+
+one, *others = [learner.draw(rng, 2_000) for _ in range(12)]
+first = trained(one)
+for name in sorted(set(one) - {{"eval_metric", "stopped_by"}}):  # these matter in a search alone
+    assert any(not np.array_equal(first, trained(one | {{name: other[name]}})) for other in others), name
+assert np.array_equal(trained(one, binary), trained(one, binary))
+"""
+
+
+@pytest.mark.skipif(not TREES.exists(), reason="needs the peers: make peers")
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("lightgbm_trees", "0"),
+        ("xgboost_trees", "0"),
+        ("ngboost_trees", "0"),
+        ("catboost_trees", "0, 'RMSE'"),
+        ("catboost_trees", "0, 'RMSEWithUncertainty'"),
+    ],
+)
+def test_every_setting_that_trees_draw_matters_and_they_repeat_themselves(module, arguments):
+    program = TREE_PROGRAM.format(module=module, arguments=arguments)
+    subprocess.run([TREES, "-c", program], env=CONTESTANTS["LightGBM"].variables(threads=1), check=True)
+
+
 def test_ridge_is_ridge_with_errors_of_rows_left_out():
     job = linear_job(40)
     found, about = ridge.run(job)
@@ -453,10 +496,41 @@ def test_a_run_goes_on_where_it_was_and_a_cell_repeats_itself(rows, tmp_path, ca
 
 def test_a_cell_that_takes_too_long_is_a_result(rows, tmp_path, monkeypatch):
     monkeypatch.setattr(playing, "CPU_LIMIT", 1)
-    monkeypatch.setattr(playing, "OVERHEAD", 0)
     slow = CONTESTANTS["sklearn HGB quantiles"]
     found = playing.play(slow, rows, 0, tmp_path, tmp_path)
     assert (found["status"], found["limit"], found["rows"]) == ("not finished", 1, 180)
+
+
+def test_the_limit_of_a_cell_counts_neither_imports_nor_practice_nor_densities(rows, tmp_path):
+    rows.save(tmp_path / "rows.npz")
+    words = [f"--rows={tmp_path / 'rows.npz'}", f"--out={tmp_path / 'found.npz'}", "--seed=0", "--seconds=1"]
+    program = """
+import time
+from league import ridge
+from league.distributions import StudentNoise
+from league.protocol import serve
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+class Slow(StudentNoise):
+    def log_density(self, y):
+        burn(2.1)
+        return super().log_density(y)
+
+def run(job):
+    burn(2.1 if job.is_practice else 0.0)
+    found, about = ridge.run(job)
+    return Slow(found.mean, found.scale, found.degrees), about
+
+burn(2.1)
+serve(run)
+"""
+    environment = CONTESTANTS["ridge"].variables(threads=1)
+    subprocess.run([sys.executable, "-c", program, *words, "--cpu-limit=1"], env=environment, check=True)
+    assert json.loads((tmp_path / "found.json").read_text())["cost"]["cpu_seconds"] < 1.0
 
 
 def test_a_cell_that_fails_says_why(rows, tmp_path):
@@ -471,7 +545,7 @@ def test_versions_follow_the_code_of_a_contestant_and_its_rows():
         return playing.made_by(CONTESTANTS[name], data, split)["version"]
 
     assert len({version(name) for name in ("LocalGP", "SparseGP", "LightGBM", "ridge")}) == 4
-    assert version("AutoGP low") == version("AutoGP high")
+    assert len({version(name) for name in ("AutoGP low", "AutoGP high", "DeepFourierGP", "DeepFourierGP x 3")}) == 4
     assert version("ridge", "keggdirected", 0) != version("ridge", "keggdirected", 1) == version("ridge")
 
 
@@ -479,6 +553,30 @@ def test_the_version_of_a_peer_has_all_that_its_runner_imports():
     trees = playing._imported({"league.lightgbm_trees"})
     assert {"league.search", "league.tree_runs", "league.distributions"} <= trees
     assert playing._imported({"league.ridge"}) == {"league.ridge", "league.distributions", "league.protocol"}
+
+
+@pytest.mark.parametrize("name", ["LightGBM", "AutoGP low"])
+def test_versions_follow_runner_and_scoring_but_neither_ranking_nor_page_nor_docstrings(name, monkeypatch):
+    def version_with(changed: str, more: str) -> str:
+        def tree(module: str):
+            text = (BENCHMARKS / f"{module.replace('.', '/')}.py").read_text()
+            return playing.essential(ast.parse(text + more if module == changed else text))
+
+        monkeypatch.setattr(playing, "_tree", tree)
+        return playing._version.__wrapped__(CONTESTANTS[name])
+
+    before = version_with("", "")
+    for module in (CONTESTANTS[name].module, "league.protocol", "league.distributions", "league.scores"):
+        assert version_with(module, "X = 1") != before
+        assert version_with(module, "# nothing") == before
+    for path in (BENCHMARKS / "league").glob("*.py"):
+        if path.stem in ("page", "ranking", "standing", "differences", "losses", "pictures", "races", "table", "play"):
+            assert version_with(f"league.{path.stem}", "X = 1") == before
+
+
+def test_docstrings_are_not_essential():
+    one, other = ('"""A."""\ndef f():\n    """B."""\n    return 1', "def f():\n    return 1")
+    assert ast.dump(playing.essential(ast.parse(one))) == ast.dump(playing.essential(ast.parse(other)))
 
 
 def test_a_search_with_other_seconds_is_another_version(monkeypatch):
@@ -489,25 +587,34 @@ def test_a_search_with_other_seconds_is_another_version(monkeypatch):
 
 def test_the_seconds_of_a_search_grow_with_the_rows():
     assert [search_seconds(n) for n in (100, 15_000, 200_000)] == [20.0, 60.0, 100.0]
-    seconds = [allowed_seconds(CONTESTANTS["LightGBM quantiles"], n) for n in (100, 15_000, 200_000)]
+    seconds = [allowed_seconds(CONTESTANTS["sklearn HGB quantiles"], n) for n in (100, 15_000, 200_000)]
     assert seconds == [40.0, 100.0, 100.0]
     assert [allowed_seconds(CONTESTANTS[name], 100) for name in ("NGBoost", "CatBoost uncertainty")] == [40.0, 40.0]
     assert set(SEVERAL) < set(CONTESTANTS)
 
 
 def test_an_unfinished_run_has_what_says_most():
-    names = ["ridge", "AutoGP proof", "XGBoost", "AutoGP medium"]
-    data = ["3droad", "yacht", "energy"]
-    order = [
-        (name, contestant.name, split)
-        for name, contestant, split in command().wanted(
-            argparse.Namespace(data=data, contestants=names, splits=[0, 1, 2])
-        )
-    ]
-    assert order[:3] == [("yacht", "AutoGP medium", 0), ("energy", "AutoGP medium", 0), ("yacht", "XGBoost", 0)]
-    assert order[7:10] == [("energy", "AutoGP proof", 0), ("3droad", "AutoGP medium", 0), ("3droad", "XGBoost", 0)]
-    assert [split for _, _, split in order] == [0] * 12 + [1] * 8 + [2] * 8 + [1] * 4 + [2] * 4
-    assert len(set(order)) == 36
+    names, data = ["AutoGP proof", "NGBoost", "ridge", "XGBoost", "AutoGP medium"], ["yacht", "3droad"]
+    chosen = argparse.Namespace(data=data, contestants=names, splits=[0, 1])
+    order = [(name, contestant.name, split) for name, contestant, split in command().wanted(chosen)]
+    assert order[:3] == [("yacht", "AutoGP medium", 0), ("3droad", "AutoGP medium", 0), ("yacht", "XGBoost", 0)]
+    assert [name for _, name, _ in order[::2]] == 2 * ["AutoGP medium", "XGBoost", "ridge", "NGBoost", "AutoGP proof"]
+    assert [split for _, _, split in order] == [0] * 10 + [1] * 10
+    assert len(set(order)) == 20
+
+
+def test_two_runs_side_by_side_keep_each_others_cells(rows, tmp_path, monkeypatch):
+    league = command()
+
+    def play_beside_another(contestant, rows, split, *places):
+        league.CellStore(tmp_path).save(Finished(playing.cell_of("yacht", "ridge", split), {"nlpd": 0.0}, 1.0))
+        if split == 1:
+            league.CellStore(tmp_path).compact(playing.FAMILY)
+        return cell(0.0)
+
+    monkeypatch.setattr(league, "play", play_beside_another)
+    league.run(options(tmp_path, splits=[0, 1, 2]))
+    assert set(read_table(tmp_path).cells) == {(data, "ridge", i) for data in ("yacht", "bike") for i in range(3)}
 
 
 # ---------------------------------------------------------------------------------------- ranks and page
@@ -522,10 +629,20 @@ def cell(nlpd: float | None, seconds: float = 1.0, rows: int = 100, **more) -> d
     return about | {"status": "finished"} | scores | costs | more
 
 
+def of_today(cells: dict) -> Table:
+    """Cells of the code of today, unless they say otherwise."""
+    return Table(
+        {
+            (data, name, split): {"version": playing.cell_version(CONTESTANTS[name], data, split)} | found
+            for (data, name, split), found in cells.items()
+        }
+    )
+
+
 @pytest.fixture
 def table() -> Table:
     """LocalGP first on yacht, LightGBM on energy; ridge did not finish there; XGBoost was played on yacht alone."""
-    return Table(
+    return of_today(
         {
             ("yacht", "ridge", 0): cell(1.0, 0.1),
             ("yacht", "LightGBM", 0): cell(0.05, 20.0, about={"candidates": 9}),
@@ -577,10 +694,23 @@ def test_critical_differences_are_those_of_the_literature():
     ranks = np.array([np.random.default_rng(i).permutation(4) + 1.0 for i in range(14)])
     found = Ranking("nlpd", tuple("abcd"), tuple(map(str, range(14))), ranks)
     assert found.critical_difference == pytest.approx(2.569 * np.sqrt(4 * 5 / (6 * 14)), rel=1e-3)  # Demsar (2006)
-    chi2 = friedmanchisquare(*ranks.T).statistic
-    assert found.p_value == pytest.approx(f.sf(13 * chi2 / (14 * 3 - chi2), 3, 39))
-    alike = Ranking("nlpd", tuple("ab"), tuple("xy"), np.array([[1.0, 2.0], [1.0, 2.0]]))
-    assert alike.p_value == 0.0
+    assert found.p_value == pytest.approx(friedmanchisquare(*ranks.T).pvalue, abs=0.03)
+
+
+def p_value(ranks: list[list[float]]) -> float:
+    data, contestants = (tuple(map(str, range(size))) for size in np.shape(ranks))
+    return Ranking("nlpd", contestants, data, np.array(ranks)).p_value
+
+
+def test_p_values_are_those_of_all_permutations():
+    assert p_value([[1.0, 2.0]] * 2) == pytest.approx(1 / 2, abs=0.02)
+    assert p_value([[1.0, 2.0, 3.0]] * 3) == pytest.approx(1 / 36, abs=0.006)  # agreement proves little on three sets
+    assert p_value([[1.0, 2.0, 3.0]] * 11) == pytest.approx(1e-4)  # 6^-10 cannot be told from 9,999 deals
+    assert p_value([[2.0, 2.0, 2.0]] * 4) == 1.0
+    ranks = [[1.0, 2.5, 2.5], [3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [1.0, 3.0, 2.0]]
+    spreads = [np.sum(np.sum(deal, axis=0) ** 2) for deal in product(*(list(permutations(row)) for row in ranks))]
+    exact = np.mean(np.array(spreads) >= np.sum(np.sum(ranks, axis=0) ** 2))
+    assert p_value(ranks) == pytest.approx(exact, abs=0.02)
 
 
 def test_groups_are_maximal_and_none_lies_in_another():
@@ -620,10 +750,53 @@ def test_the_page_says_what_the_cells_say(table, tmp_path):
     assert "`AutoGP medium` has not been played yet." in text
     assert "at least 500 test rows: none." in text
     assert "judged in its seconds: LightGBM 9 to 9." in text
-    assert "Of 3 cells of certgp's estimators, 0 are of the code that wrote this page" in text
-    assert "and 3 of earlier versions; of 5 cells of peers, 5 are of runners or settings that have changed" in text
+    assert "Of 3 cells of certgp's estimators, 3 are of the code that wrote this page" in text
+    assert "and 0 of earlier versions, which count and are marked ‡; of 5 cells of peers, 0 are of runners" in text
+    assert "is ahead of every model of certgp that was played with it in 3 of 6 places" in text
+    assert "had a say in certgp's defaults" in text
+    assert "Not enough cells of other splits count" in text
     assert "| LightGBM † |" in text
     assert "| **LocalGP** |" in text
+
+
+def test_outdated_cells_of_peers_do_not_count_and_all_outdated_ones_are_marked(table, tmp_path):
+    def with_versions(changed: dict) -> Table:
+        return Table(
+            {key: found | ({"version": "old"} if key in changed else {}) for key, found in table.cells.items()}
+        )
+
+    held_back = with_versions({("yacht", "LocalGP", 1), ("yacht", "LightGBM", 0), ("energy", "LightGBM", 0)})
+    write_page(held_back, tmp_path)
+    text = (tmp_path / "league.md").read_text()
+    standing, losing = text.split("## Standing")[1].split("## Where we lose")[:2]
+    assert "LightGBM" not in standing + losing.split("## What a race costs")[0]
+    assert "| **LocalGP** | 1.0 | 1.0 | 1.0 | 2 of 2 | 2 of 2 | 5.0 | 3 (1 ‡) |" in standing
+    assert "played with it in 0 of 3 places" in losing
+    assert "| LightGBM | 0.050 ‡ | -1.000 ‡ |" in text
+    assert "| **LocalGP** | **4.500** (2) ‡ | **-0.500** |" in text
+    assert "Not ranked yet: LightGBM, XGBoost" in text
+    write_page(with_versions({key for key in table.cells if key[1] != "LocalGP"}), tmp_path)
+    assert "Too few cells that count to rank anybody." in (tmp_path / "league.md").read_text()
+    again = with_versions({("energy", "LocalGP", 0)})
+    again = Table(dict(again.cells) | {("energy", "LightGBM", 1): cell(7.0) | {"version": "old"}})
+    write_page(again, tmp_path)
+    text = (tmp_path / "league.md").read_text()
+    assert "| LightGBM | 0.050 | **-1.000** |" in text  # not the mean with 7
+    assert "| energy | NLPD | LocalGP | -0.500 ‡ | LightGBM | -1.000 |" in text
+
+
+def test_ranks_without_the_split_that_had_a_say(tmp_path):
+    values = {"LightGBM": [9.0, 0.0, 0.0], "LocalGP": [0.0, 1.0, 1.0], "ridge": [1.0]}
+    cells = {
+        (data, name, split): cell(value)
+        for data in ("yacht", "energy")
+        for name, each in values.items()
+        for split, value in enumerate(each)
+    }
+    write_page(of_today(cells), tmp_path)
+    text = (tmp_path / "league.md").read_text()
+    assert "among themselves, over yacht, energy:" in text
+    assert "| **LocalGP** | 1.0 | 2.0 |\n| LightGBM | 2.0 | 1.0 |\n" in text
 
 
 def test_cells_of_other_code_are_counted(tmp_path, capsys):
@@ -643,7 +816,7 @@ def test_cells_of_other_code_are_counted(tmp_path, capsys):
 
 def test_the_page_names_intervals_of_ours_that_cover_too_little(tmp_path):
     many = {("yacht", name, 0): cell(0.0, test_rows=900) for name in ("LocalGP", "ridge")}
-    write_page(Table(many), tmp_path)
+    write_page(of_today(many), tmp_path)
     assert "at least 500 test rows: LocalGP on yacht 0.900." in (tmp_path / "league.md").read_text()
 
 
@@ -659,7 +832,7 @@ def test_the_page_says_what_races_cost(tmp_path):
         ("yacht", "AutoGP medium", 2): cell(0.0),  # played before cells said so
         ("yacht", "LightGBM", 0): cell(0.0, 20.0),
     }
-    write_page(Table(cells), tmp_path)
+    write_page(of_today(cells), tmp_path)
     text = (tmp_path / "league.md").read_text()
     assert "| yacht | 6 s, 2.0 times: exact | 9 s, 3.0 times: local | -14 s |" in text
     assert "1 of 4 cells of races do not say what was tried" in text
@@ -669,7 +842,7 @@ def test_the_page_says_what_races_cost(tmp_path):
 def test_the_page_says_what_proofs_cost(tmp_path):
     cells = {("yacht", "AutoGP medium", split): cell(split) for split in range(3)}
     cells |= {("yacht", "AutoGP proof", split): cell(split + 0.25) for split in (0, 2)}
-    write_page(Table(cells), tmp_path)
+    write_page(of_today(cells), tmp_path)
     text = (tmp_path / "league.md").read_text()
     assert "| yacht | 1.000 | 1.250 | 0.250 | 0.071\\* | 2 |" in text
     assert "5 of 5 cells of races do not say what was tried" in text
@@ -686,5 +859,5 @@ def test_the_page_has_its_pictures(table, tmp_path):
 def test_a_page_without_cells_is_no_error(tmp_path):
     write_page(read_table(tmp_path), tmp_path)
     text = (tmp_path / "league.md").read_text()
-    assert "Too few cells to rank anybody." in text
+    assert "Too few cells that count to rank anybody." in text
     assert "No race has been played yet." in text
