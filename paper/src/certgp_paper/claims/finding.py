@@ -57,6 +57,7 @@ class Claim:
     experiment: str  # whose section of the page shows the numbers
     rule: str
     judge: Callable[[Results], Finding]
+    our_limit: str = ""  # what the rule compares with that the paper does not say, and whence it is
 
     @property
     def is_of_paper(self) -> bool:
