@@ -146,6 +146,15 @@ def test_the_comparison_with_burt_is_by_ratio_and_by_exponent(ours, burt, verdic
     assert judge("Theorem 3's ranks are like", figure1=only).verdict == NOT_RUN
 
 
+def test_the_short_text_of_the_comparison_with_burt_goes_from_the_first_case_to_the_last():
+    plane = [row | {"D": 2, "theorem3": 42, "burt": 67} for row in made_up.rates() if row["kernel"] == "gaussian"]
+    found = judge("Theorem 3's ranks are like", figure1=made_up.figure1() + plane)
+    assert (
+        found.brief
+        == "Gaussian rank 20 against 25 (D = 1) to 42 against 67 (D = 2), Matern N^0.25 against N^0.50 (3/2)"
+    )
+
+
 def test_few_sizes_leave_the_comparison_with_burt_undecided():
     rows = [row for row in made_up.figure1() if row.get("rows") != 400]
     assert judge("Theorem 3's ranks are like", figure1=rows).verdict == UNDECIDED
