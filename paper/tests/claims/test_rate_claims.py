@@ -102,6 +102,17 @@ def test_the_papers_promises_are_apart_from_the_librarys_and_from_those_on_other
     assert "all about Avron's modified law of frequencies" in found.evidence
 
 
+def test_ranks_that_theorems_promise_are_moderate_below_n():
+    found = judge("By the theorems")
+    assert found.readings == (("Mercer (Gaussian)", HOLDS), ("Mercer (Matern)", HOLDS), ("random features", FAILS))
+    assert "Mercer (Gaussian): 5 of 5 below N, 7.5 times the need" in found.brief  # 15 for 2
+    assert "random features: 0 of 5 below N, least 1e+12" in found.brief
+    empty = [row | ({"a_priori_paper": None} if row.get("seed") == 3 else {}) for row in made_up.figure1()]
+    assert dict(judge("By the theorems", figure1=empty).readings)["Mercer (Gaussian)"] == FAILS
+    few = [row for row in made_up.figure1() if row.get("seed", 0) < 4]
+    assert dict(judge("By the theorems", figure1=few).readings)["Mercer (Gaussian)"] == UNDECIDED
+
+
 def checks(kept):
     return [Check(("gaussian", 1), seed, each) for seed, each in enumerate(kept)]
 
