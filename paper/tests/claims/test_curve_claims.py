@@ -118,13 +118,13 @@ def test_rules_name_the_start_on_which_all_claims_rest():
 
 
 def test_each_start_of_the_exact_gp_is_a_reading():
-    assert judge("Exact GPs").readings == (("from 0.2", HOLDS), ("from 1", HOLDS))
+    assert judge("Exact GPs").readings == (("start 0.2", HOLDS), ("start 1", HOLDS))
     found = judge("Exact GPs", curves=made_up.curves(far=0.4))
     assert found.verdict == MIXED
-    assert found.readings == (("from 0.2", HOLDS), ("from 1", FAILS))
-    assert "from 1: RMSE 0.400 ± 0.020, limit 0.354, above it in 5 of 5 sets" in found.brief
+    assert found.readings == (("start 0.2", HOLDS), ("start 1", FAILS))
+    assert "start 1: RMSE 0.400 ± 0.020, limit 0.354, above it in 5 of 5 sets" in found.brief
     usual = [row for row in made_up.curves() if row.get("features") != "exact from 1"]
-    assert judge("Exact GPs", curves=usual).readings == (("from 0.2", HOLDS), ("from 1", NOT_RUN))
+    assert judge("Exact GPs", curves=usual).readings == (("start 0.2", HOLDS), ("start 1", NOT_RUN))
 
 
 def test_the_figures_own_points_are_named():

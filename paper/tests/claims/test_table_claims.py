@@ -92,13 +92,21 @@ def test_limits_are_what_the_papers_table_has_in_the_same_cells():
     assert "elevators: rank correlation 1.000 ± 0.000, limit 0.866" in judged("RMSE follows").evidence
 
 
-def test_other_data_are_in_the_short_text_where_they_contradict_the_verdict():
+def test_other_data_are_in_the_short_text_where_they_speak_against_the_claim():
     other = [row | {"data": "bike", "note": "other columns"} for row in made_up.linear(mgp=0.9)]
     found = judged("MGP behaves", table_nlpd=made_up.linear() + other)
     assert found.verdict == HOLDS
     assert "limit 0.010; other data: 0.464 ± 0.000, limit 0." in found.brief
+    noisy = [row | {f"nlpd_split_{s}": (0.43, 0.45)[s % 2] for s in range(5)} for row in made_up.linear()]
+    few = [row for row in made_up.linear() if row["method"] != "MGP"] + [r for r in noisy if r["method"] == "MGP"]
+    found = judged("MGP behaves", table_nlpd=few + other)
+    assert found.verdict == UNDECIDED
+    assert "other data: 0.464" in found.brief
     agreeing = [row | {"data": "bike", "note": "other columns"} for row in made_up.linear()]
     assert "other" not in judged("MGP behaves", table_nlpd=made_up.linear() + agreeing).brief
+    failing = judged("MGP behaves", table_nlpd=made_up.linear(mgp=0.6) + agreeing)
+    assert failing.verdict == FAILS
+    assert "other data: 0.006 ± 0.000" in failing.brief
 
 
 def test_linear_claims_are_judged_in_both_variants():

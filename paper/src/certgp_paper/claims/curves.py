@@ -58,7 +58,7 @@ def _recovers_from(results: Results, features: str) -> Finding:
 
 def _recovers(results: Results) -> Finding:
     """The evidence has several optima, so that the start decides: each is a reading of "easily"."""
-    found = {f"from {start:g}": _recovers_from(results, features) for start, features in _STARTS.items()}
+    found = {f"start {start:g}": _recovers_from(results, features) for start, features in _STARTS.items()}
     return combine(found, "curves", "start")
 
 

@@ -13,7 +13,7 @@ from statistics import mean
 
 from scipy.stats import spearmanr
 
-from certgp_paper.claims.finding import FAILS, HOLDS, LINEAR, Claim, Finding, combine, not_run
+from certgp_paper.claims.finding import FAILS, LINEAR, Claim, Finding, combine, not_run
 from certgp_paper.claims.paired import (
     FEWEST,
     LEVEL,
@@ -100,15 +100,14 @@ def _missing(own: Cells) -> str:
 
 
 def _judged(differences: list[Difference], evidence: str, brief: str, other: str, other_agrees: bool) -> Finding:
-    """The variants of a claim are comparisons of it too. What other data say decides nothing; where it contradicts the
-    verdict, the short text has it.
+    """The variants of a claim are comparisons of it too. What other data say decides nothing; where it speaks against
+    the claim, or for one that fails, the short text has it.
     """
-    found = judge_all_lower(
-        differences, f"{evidence}; on other data, not judged: {other}" if other else evidence, _LEVEL
-    )
-    contradicted = FAILS if other_agrees else HOLDS
-    short = f"{brief}; other data: {other}" if other and found.verdict == contradicted else brief
-    return replace(found, short=short)
+    evidence += f"; on other data, not judged: {other}" if other else ""
+    found = judge_all_lower(differences, evidence, _LEVEL)
+    if not other or other_agrees != (found.verdict == FAILS):
+        return replace(found, short=brief)
+    return replace(found, short=f"{brief}; other data: {other}")
 
 
 def _text(values: list[float]) -> str:
@@ -209,9 +208,10 @@ def _similar_trends(results: Results, variant: str) -> Finding:
     differences = [paired_difference([limit] * FEWEST, found, SPLIT_OVERLAP) for found, limit in own.values()]
     texts = [f"{data}: rank correlation {_text(found)}, limit {limit:.3f}" for data, (found, limit) in own.items()]
     text = "; ".join(texts) + _missing(_cells(results, _RMSE, "rmse", variant)[0])
-    brief = ", ".join(f"{data} {mean(found):.3f} (limit {limit:.3f})" for data, (found, limit) in own.items())
+    nearest = min(own, key=lambda data: mean(own[data][0]) - own[data][1])
+    brief = f"{nearest} {_text(own[nearest][0])}, limit {own[nearest][1]:.3f}"
     below = {data: pair for data, pair in other.items() if mean(pair[0]) < pair[1]}
-    beside = f"below the limit on {len(below)} of {len(other)} sets" if other else ""
+    beside = f"below its limit on {len(below)} of {len(other)}" if other else ""
     return _judged(differences, text, brief, beside, not below)
 
 
