@@ -33,7 +33,7 @@ def judge(start, **changed):
         ({"ranks": made_up.ranks(error=0.4)}, "FGP learns", "rank 24: RMSE where the data are 0.400, exact 0.250"),
         ({"ranks": made_up.ranks(coverage=0.5)}, "FGP performs well", "holds the function on 50% ± 2% of the grid"),
         ({"ranks": made_up.ranks(distance=0.4)}, "As r increases, the mean of MGP", "r = 34: 0.400"),
-        ({"curves": made_up.curves(exact=0.4)}, "Exact GPs", "RMSE where the data are 0.400 ± 0.020, limit 0.354"),
+        ({"curves": made_up.curves(exact=0.4, far=0.4)}, "Exact GPs", "where the data are 0.400 ± 0.020, limit 0.354"),
         ({"ranks": made_up.ranks(width=2.0)}, BAND, "r = 4: 1.80, r = 34: 2.00"),
     ],
 )
@@ -112,7 +112,19 @@ def test_r_may_also_be_read_as_frequencies():
 def test_rules_name_the_start_on_which_all_claims_rest():
     of_curve = [claim for claim in CLAIMS if claim.topic == CURVE]
     assert len(of_curve) == 8
-    assert all("start from the length-scale 0.2" in claim.rule for claim in of_curve)
+    exact, *others = of_curve
+    assert all("start from the length-scale 0.2" in claim.rule for claim in others)
+    assert "from the length-scale 0.2, as all models of the other claims are, and from 1" in exact.rule
+
+
+def test_each_start_of_the_exact_gp_is_a_reading():
+    assert judge("Exact GPs").readings == (("start 0.2", HOLDS), ("start 1", HOLDS))
+    found = judge("Exact GPs", curves=made_up.curves(far=0.4))
+    assert found.verdict == MIXED
+    assert found.readings == (("start 0.2", HOLDS), ("start 1", FAILS))
+    assert "start 1: RMSE 0.400 ± 0.020, limit 0.354, above it in 5 of 5 sets" in found.brief
+    usual = [row for row in made_up.curves() if row.get("features") != "exact from 1"]
+    assert judge("Exact GPs", curves=usual).readings == (("start 0.2", HOLDS), ("start 1", NOT_RUN))
 
 
 def test_the_figures_own_points_are_named():

@@ -63,6 +63,15 @@ def test_a_claim_of_many_comparisons_needs_clearer_ones():
     assert finding.evidence == f"numbers; {counts}"
 
 
+def test_comparisons_with_too_few_runs_are_not_corrected_for():
+    """p = .01 passes as one of four, whatever waits for more splits beside it; the claim stays open all the same."""
+    clear, few = Difference(-0.1, 0.02, 5), Difference(-0.1, 0.01, 2)
+    assert 0.05 / 5 > clear.p_value > 0.05 / 14
+    assert count_by_outcome([clear, *[few] * 13]) == "1 of 14 clear, 13 with too few runs"
+    assert all_lower([clear, few]) == UNDECIDED
+    assert all_lower([Difference(0.1, 0.02, 5), *[few] * 13]) == FAILS
+
+
 def test_counts_are_disjoint():
     """One that leans and has too few runs is counted once."""
     every = [Difference(-0.2, 0.01, 5), Difference(-0.01, 0.01, 5), Difference(0.01, 0.01, 5), Difference(0.2, 0.01, 5)]

@@ -102,6 +102,17 @@ def test_the_papers_promises_are_apart_from_the_librarys_and_from_those_on_other
     assert "all about Avron's modified law of frequencies" in found.evidence
 
 
+def test_ranks_that_theorems_promise_are_moderate_below_n():
+    found = judge("By the theorems")
+    assert found.readings == (("Mercer (Gaussian)", HOLDS), ("Mercer (Matern)", HOLDS), ("random features", FAILS))
+    assert "Mercer (Gaussian): 5 of 5 below N, 7.5 times the need" in found.brief  # 15 for 2
+    assert "random features: 0 of 5 below N, least 1e+12" in found.brief
+    empty = [row | ({"a_priori_paper": None} if row.get("seed") == 3 else {}) for row in made_up.figure1()]
+    assert dict(judge("By the theorems", figure1=empty).readings)["Mercer (Gaussian)"] == FAILS
+    few = [row for row in made_up.figure1() if row.get("seed", 0) < 4]
+    assert dict(judge("By the theorems", figure1=few).readings)["Mercer (Gaussian)"] == UNDECIDED
+
+
 def checks(kept):
     return [Check(("gaussian", 1), seed, each) for seed, each in enumerate(kept)]
 
@@ -144,6 +155,15 @@ def test_the_comparison_with_burt_is_by_ratio_and_by_exponent(ours, burt, verdic
         assert "against N^0.50" in found.evidence
     only = [row for row in made_up.figure1() if row["method"] != "rates"]
     assert judge("Theorem 3's ranks are like", figure1=only).verdict == NOT_RUN
+
+
+def test_the_short_text_of_the_comparison_with_burt_goes_from_the_first_case_to_the_last():
+    plane = [row | {"D": 2, "theorem3": 42, "burt": 67} for row in made_up.rates() if row["kernel"] == "gaussian"]
+    found = judge("Theorem 3's ranks are like", figure1=made_up.figure1() + plane)
+    assert (
+        found.brief
+        == "Gaussian rank 20 against 25 (D = 1) to 42 against 67 (D = 2), Matern N^0.25 against N^0.50 (3/2)"
+    )
 
 
 def test_few_sizes_leave_the_comparison_with_burt_undecided():

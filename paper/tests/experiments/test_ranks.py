@@ -8,7 +8,9 @@ from statistics import mean
 import pytest
 
 from certgp_paper.experiments.cells import Finished
+from certgp_paper.experiments.code import cell_version
 from certgp_paper.experiments.curve_problem import true_curve
+from certgp_paper.experiments.curve_starts import EXACT_FROM_FAR
 from certgp_paper.experiments.curves import CURVES
 from certgp_paper.experiments.fresh_sets import FRESH_SETS
 from certgp_paper.experiments.ranks import RANKS
@@ -20,6 +22,7 @@ MODELS = [
     "FGP, r = 68",
     "MercerGP, r = 34",
     "FourierGP, r = 68",
+    "exact GP from length-scale 1",
 ]
 
 
@@ -32,9 +35,9 @@ def curves():
     return CURVES.rows(finished(CURVES))
 
 
-def test_rows_of_the_curve_hold_six_models_and_the_points_once(curves):
-    assert Counter(row["kind"] for row in curves) == {"scores": 6, "set": 12, "point": 25, "curve": 6 * 126}
-    assert [row["model"] for row in curves[:6]] == MODELS
+def test_rows_of_the_curve_hold_seven_models_and_the_points_once(curves):
+    assert Counter(row["kind"] for row in curves) == {"scores": 7, "set": 14, "point": 25, "curve": 6 * 126}
+    assert [row["model"] for row in curves[:7]] == MODELS
     for row in curves:
         if row["kind"] == "curve":
             assert row["lower"] <= row["mean"] <= row["upper"]
@@ -62,6 +65,19 @@ def test_the_exact_gp_is_at_no_distance_from_itself(curves):
             assert row["rmse"] == row["exact_rmse"]
 
 
+def test_from_another_start_the_exact_gp_is_another_one(curves):
+    sets = [row for row in curves if row["kind"] == "set" and row["features"] == EXACT_FROM_FAR]
+    usual = [row for row in curves if row["kind"] == "set" and row["features"] == "exact"]
+    assert [row["exact_rmse"] for row in sets] == pytest.approx([row["rmse"] for row in usual], abs=1e-5)
+    assert sets[0]["rmse_inputs"] > 0.354 > usual[0]["rmse_inputs"]  # the cosine is lost, and found
+
+
+def test_other_cells_of_the_curve_keep_the_version_that_they_have_without_it():
+    first, far = CURVES.cells(False)[0], CURVES.cells(False)[-1]
+    assert cell_version(first, CURVES.compute) == cell_version(RANKS.cells(False)[0], RANKS.compute)
+    assert cell_version(far, CURVES.compute) != cell_version(first, CURVES.compute)
+
+
 def test_a_larger_rank_follows_the_curve_better():
     rows = RANKS.rows(finished(RANKS))
     scores = {
@@ -81,7 +97,7 @@ def test_the_full_protocol_has_ten_point_sets_and_twenty_draws():
     cells = CURVES.cells(False)
     assert {cell.settings["seed"] for cell in cells} == set(range(10))
     assert {cell.settings.get("draws", 20) for cell in cells} == {20}
-    assert len({cell.key for cell in cells}) == len(cells) == 50
+    assert len({cell.key for cell in cells}) == len(cells) == 60
     assert Counter(cell.settings["features"] for cell in RANKS.cells(False)) == {"Mercer": 100, "Fourier": 200}
     fresh = [cell.settings for cell in RANKS.cells(False) if cell.settings["seed"] in FRESH_SETS]
     assert len(fresh) == 60

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from mdit_py_plugins.anchors.index import slugify
 
 import made_up_rows as made_up
 from certgp.errors import DataFileError
-from certgp_paper.claims import CLAIMS, TOPICS
+from certgp_paper.claims import CLAIMS, TOPICS, not_judged
 from certgp_paper.experiments.catalogue import experiment_names
 from certgp_paper.experiments.deep_effort import FULL
 from certgp_paper.experiments.linear_rows import VARIANTS
@@ -44,7 +45,8 @@ def test_every_experiment_has_a_section():
 def test_a_page_without_results_says_so():
     text = front({})
     assert text.count("Not run yet: `certgp reproduce ") == len(SECTIONS)
-    assert f"{len(OF_PAPER)} claims of the paper's text. Not run: {len(OF_PAPER)}." in text
+    count, left = len(OF_PAPER), len(not_judged.CLAIMS)
+    assert f"{count} claims of the paper's text. Not judged: {left}; not run: {count - left}." in text
     assert "| electric | 2,049,280 x 19 | no |  |" in behind("data-sets", {})
     for section in SECTIONS:
         assert "Not run yet" in behind(section.name, {})
@@ -53,7 +55,13 @@ def test_a_page_without_results_says_so():
 def test_the_first_page_has_verdicts_summaries_and_pictures():
     text = front(results(), {"figure1": "results/figure1.png"})
     assert text.count("Not run yet: `") == 2  # made-up rows have no seeds and no simulated rows
-    assert f"Hold: {len(OF_PAPER) - 1}; not testable here: 1." in text  # this library's certificates are not counted
+    left, ours = len(not_judged.CLAIMS), sum(bool(claim.our_limit) for claim in OF_PAPER) - 1
+    told = f"Hold: {len(OF_PAPER) - 2 - left}; hold in one reading, do not in another: 1; not testable here: 1; not "
+    told += f"judged: {left}. Of those that hold, {ours} rest on a limit of ours."
+    assert told in text  # this library's certificates are not counted
+    assert "| ✓ holds (our limit) | [MGP behaves like SGPR]" in text
+    assert "| ✓ holds | [MGP outperforms FGP]" in text
+    assert "| not judged | [A small KL bounds the error" in text
     assert "![Figure 1: rank against dimension](results/figure1.png)" in text
     # equal or better, within two standard deviations, mean difference
     for variant in ("certgp", "paper"):
@@ -79,10 +87,20 @@ def test_claims_come_first_and_fit_a_screen():
     assert len(topics) == len(TOPICS)
 
 
+def test_the_first_screen_says_what_clear_and_lean_mean_and_the_rules_which_limits_are_ours():
+    text = front(results())
+    assert "*clear* where noise does not explain it" in text
+    assert "where it *leans*,\nonly its sign is known" in text
+    own = behind("claims", results())
+    assert own.count("*Limit of ours:* ") == sum(bool(claim.our_limit) for claim in CLAIMS)
+    assert own.count("*Here:* [") == len(CLAIMS) - len(not_judged.CLAIMS)
+    assert '*Limit of ours:* Twice, for "severely".' in own
+
+
 def test_the_pages_behind_have_all_figures():
     linear, deep = behind("table-nlpd", results()), behind("table-deep", results())
     assert "| MGP | 100 | 0.430 (0.010) | **0.430 (0.012)** ✓ | +0.000 | +0.0 | 5 |  |" in linear
-    assert "| SGPR | 100 | 0.440 (0.010) | **0.441 (0.012)** ✓ | +0.001 | +0.1 | 5 |  |" in linear
+    assert "| SGPR | 100 | 0.440 (0.010) | **0.436 (0.012)** ✓ | -0.004 | -0.3 | 5 |  |" in linear
     for variant in ("certgp", "paper"):
         assert f"- `{variant}`: {VARIANTS[variant]}." in linear
     assert "- `released`" not in linear
@@ -134,9 +152,13 @@ def test_confirmed_groups_are_named_with_how_far_they_moved():
     table = Result("title", made_up.linear(), made_by, None, [line | changes])
     found = results() | {"table-nlpd": table}
     told = (
-        "40 of the cells are confirmed for later code by 5 of them computed again, whose NLPD moved by 0.0034 at most"
+        "40 cells were confirmed for later code than their own by 5 like them that it computed again, whose NLPD moved "
+        "by 0.0034 at most"
     )
     assert told in front(found)
+    assert "has been changed since" not in front(found)  # files from before it was recorded do not say
+    of_today = results() | {"table-nlpd": replace(table, up_to_date=12)}
+    assert "For 28 of these or more, that code has been changed since, too. 12 of the 45 cells are" in front(of_today)
     assert "| paper MGP | abc | 40 | 5 of 45 | +0.0010 | 0.0034 |" in behind("table-nlpd", found)
 
 
@@ -178,7 +200,7 @@ def test_an_undecided_claim_shows_and_counts():
 def test_readings_that_differ_are_visible_on_the_first_screen():
     found = results(ranks=made_up.ranks(low_rank=0.3))
     assert "| ✓ DTC variance, ✗ low-rank variance | [As r increases, the uncertainty of MGP decreases]" in front(found)
-    assert "hold in one reading, do not in another: 1;" in front(found)
+    assert "hold in one reading, do not in another: 2;" in front(found)
     own = behind("claims", found)
     assert "**✓ holds for DTC variance, ✗ does not hold for low-rank variance: depends on the variance**" in own
     worse = [row | {"variant": "paper"} for row in made_up.deep(DMGP=0.41) if row["method"] in ("DMGP", "DFGP")]
@@ -205,7 +227,12 @@ def test_rates_of_the_networks_are_those_of_the_recipe():
 def test_how_many_cells_are_up_to_date():
     made_by = [{"what": "x", "made_by": "version abc", "cells": 5}]
     found = results() | {"table-nlpd": Result("title", made_up.linear(), made_by, up_to_date=2)}
-    assert "Up to date: 2 of 5 cells, made by the code as it was when these results were written" in front(found)
+    told = "2 of the 5 cells are of the code as it was when these results were written, or confirmed for it"
+    assert f"{told}; whether it would give the figures of the other 3 again is not known." in front(found)
+    found["table-nlpd"] = replace(found["table-nlpd"], up_to_date=5)
+    assert "5 of the 5 cells are of the code as it was when these results were written, or confirmed for it." in front(
+        found
+    )
 
 
 def test_electric_shows_one_split_or_five():

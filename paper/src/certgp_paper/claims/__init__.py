@@ -5,13 +5,26 @@ random draws or splits decide is judged by ``paired`` or ``sample_means``: a dif
 five runs, leave a claim undecided. Where a sentence has several readings, all of them are judged (``finding.combine``).
 """
 
-from certgp_paper.claims import bounds, burt, curves, deep, fewer_points, growing_rank, linear, rates, sizes
+from certgp_paper.claims import (
+    bounds,
+    burt,
+    curves,
+    deep,
+    fewer_points,
+    growing_rank,
+    linear,
+    not_judged,
+    promised_ranks,
+    rates,
+    sizes,
+)
 from certgp_paper.claims.finding import (
     FAILS,
     FAILS_IN_PART,
     HOLDS,
     HOLDS_IN_PART,
     MIXED,
+    NOT_JUDGED,
     NOT_RUN,
     NOT_TESTABLE,
     TOPICS,
@@ -23,6 +36,7 @@ from certgp_paper.claims.finding import (
 CLAIMS: tuple[Claim, ...] = (
     *rates.CLAIMS,
     *bounds.CLAIMS,
+    *promised_ranks.CLAIMS,
     *burt.CLAIMS,
     *linear.CLAIMS,
     *curves.CLAIMS,
@@ -30,6 +44,7 @@ CLAIMS: tuple[Claim, ...] = (
     *deep.CLAIMS,
     *sizes.CLAIMS,
     *fewer_points.CLAIMS,
+    *not_judged.CLAIMS,
     *bounds.OUR_CLAIMS,
 )
 
@@ -40,6 +55,7 @@ __all__ = [
     "HOLDS",
     "HOLDS_IN_PART",
     "MIXED",
+    "NOT_JUDGED",
     "NOT_RUN",
     "NOT_TESTABLE",
     "TOPICS",

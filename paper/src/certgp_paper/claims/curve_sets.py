@@ -18,7 +18,7 @@ WHERE = "appendix, curve learning"
 OVER_DRAWS = f"on average over draws of frequencies ({RULE})"
 START = (
     f". All models start from the length-scale {START_LENGTH_SCALE:g}, from which they see the cosine; from 1, or by "
-    "Adam, all of them lose it, the exact GP too (record 0031), and no claim about the curve is judged there"
+    "Adam, all of them may lose it (record 0031); there the exact GP alone is judged"
 )
 
 Judge = Callable[[Results], Finding]

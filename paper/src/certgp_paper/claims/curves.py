@@ -21,7 +21,7 @@ from certgp_paper.claims.curve_sets import (
     sets_of,
     values_of,
 )
-from certgp_paper.claims.finding import CURVE, Claim, Finding, not_run
+from certgp_paper.claims.finding import CURVE, Claim, Finding, combine, not_run
 from certgp_paper.claims.sample_means import RULE, all_negative
 from certgp_paper.experiments.curve_problem import (
     EXACT,
@@ -31,28 +31,35 @@ from certgp_paper.experiments.curve_problem import (
     MERCER_RANK,
     START_LENGTH_SCALE,
 )
+from certgp_paper.experiments.curve_starts import EXACT_FROM_FAR, FAR_START
 from certgp_paper.experiments.results import Results, number
 from certgp_paper.experiments.sample_means import sample_mean
 
 _FIGURE_SET = 0
+_STARTS = {START_LENGTH_SCALE: EXACT, FAR_START: EXACT_FROM_FAR}  # length-scales; the second is GPflow's
 _WITHOUT_COSINE = 0.5 / 2.0**0.5  # root mean square of cos(10 x) / 2, the error of whoever takes it for noise
 
 
-def _recovers(results: Results) -> Finding:
-    rows = sets_of(results, "curves", features=EXACT)
+def _recovers_from(results: Results, features: str) -> Finding:
+    rows = sets_of(results, "curves", features=features)
     errors = values_of(rows, "rmse_inputs")
     if not errors:
         return not_run("curves")
+    missed = sum(error > _WITHOUT_COSINE for error in errors)
     text = (
-        f"RMSE where the data are {mean_text(errors)}, limit {_WITHOUT_COSINE:.3f}, {len(errors)} point sets; RMSE on "
-        f"the whole grid {mean_text(values_of(rows, 'rmse'))}; from the length-scale 1 or by Adam the exact GP loses "
-        "the cosine, which is not judged (RMSE .75 instead of .49 on the grid of point set 0, record 0031)"
+        f"RMSE where the data are {mean_text(errors)}, limit {_WITHOUT_COSINE:.3f}, above it in {missed} of "
+        f"{len(errors)} point sets; RMSE on the whole grid {mean_text(values_of(rows, 'rmse'))}; the band holds the "
+        f"function on {mean(values_of(rows, 'coverage')):.0%} of the grid"
     )
-    brief = (
-        f"RMSE where the data are {mean_text(errors)}, limit {_WITHOUT_COSINE:.3f}, from length-scale "
-        f"{START_LENGTH_SCALE:g}; lost from 1"
-    )
-    return Finding(all_negative([[error - _WITHOUT_COSINE for error in errors]]), text, brief)
+    brief = f"RMSE {mean_text(errors)}, limit {_WITHOUT_COSINE:.3f}, above it in {missed} of {len(errors)} sets"
+    verdict = all_negative([[error - _WITHOUT_COSINE for error in errors]], len(_STARTS))
+    return Finding(verdict, text, brief)
+
+
+def _recovers(results: Results) -> Finding:
+    """The evidence has several optima, so that the start decides: each is a reading of "easily"."""
+    found = {f"start {start:g}": _recovers_from(results, features) for start, features in _STARTS.items()}
+    return combine(found, "curves", "start")
 
 
 def _mercer_like_exact(results: Results, variant: str) -> Finding | None:
@@ -102,9 +109,11 @@ CLAIMS = (
         "Exact GPs easily recover the curve",
         WHERE,
         "curves",
-        f"The exact GP's error where the data are is below {_WITHOUT_COSINE:.3f}, that of the curve without its cosine "
-        f"({RULE}); the limit is ours and was chosen after the figures had been seen{START}",
+        f"The exact GP's error where the data are is below {_WITHOUT_COSINE:.3f} ({RULE}), trained from the "
+        f"length-scale {START_LENGTH_SCALE:g}, as all models of the other claims are, and from {FAR_START:g}, where a "
+        "length-scale of GPflow begins unless one says otherwise; the paper says that GPflow trained it, and no start",
         _recovers,
+        f"{_WITHOUT_COSINE:.3f}, the error of the curve without its cosine, chosen after the figures had been seen",
     ),
     Claim(
         CURVE,
@@ -114,6 +123,7 @@ CLAIMS = (
         f"Mean and both ends of the band differ by at most {SIMILAR:.0%} of the exact mean's standard deviation on the "
         f"grid, with the variance of the released code (DTC) and with that of the text (low-rank) ({RULE}){START}",
         judged("curves", _mercer_like_exact),
+        f'{SIMILAR:.0%} of a standard deviation, for "similar"',
     ),
     Claim(
         CURVE,

@@ -9,6 +9,7 @@ from certgp_paper.experiments.results import Results
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold here", "undecided here", "not run yet"
 NOT_TESTABLE = "not testable here"
+NOT_JUDGED = "not judged here"  # no experiment has the figures
 MIXED = "depends"  # holds in one reading and fails in another
 HOLDS_IN_PART, FAILS_IN_PART = "holds in part", "fails in part"  # and is undecided otherwise
 VARIANT = "variant"  # of training: certgp or paper
@@ -57,6 +58,7 @@ class Claim:
     experiment: str  # whose section of the page shows the numbers
     rule: str
     judge: Callable[[Results], Finding]
+    our_limit: str = ""  # what the rule compares with that the paper does not say, and whence it is
 
     @property
     def is_of_paper(self) -> bool:

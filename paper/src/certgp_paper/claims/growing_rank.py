@@ -186,6 +186,7 @@ CLAIMS = (
         f"At the largest rank it is nearer than at the smallest, and within {SIMILAR:.0%} of the exact mean's standard "
         f"deviation ({RULE}){START}",
         judged("ranks", _mercer_approaches_exact),
+        f'{SIMILAR:.0%} of a standard deviation, for "very well"',
     ),
     Claim(
         CURVE,
@@ -205,6 +206,8 @@ CLAIMS = (
         f"deserved: the 95 % band holds the function on {_FEW_MISSES:.0%} of the grid, both {OVER_DRAWS}{_TWO_MEANINGS}"
         f"{START}",
         _in_both_readings([_LOW_RANK], _well_at),
+        f'Half a standard deviation, for "performs well", and {_FEW_MISSES:.0%} of the grid, for a confidence that is '
+        "deserved",
     ),
     Claim(
         CURVE,
@@ -215,5 +218,6 @@ CLAIMS = (
         f"{OVER_DRAWS}{_TWO_MEANINGS}, of which {2 * _ACCURATE_FROM} alone is at hand. The first ten point sets left "
         f"it open, so twenty fresh ones decide alone{START}",
         _in_both_readings([rank for rank in RANKS_SHOWN if rank >= _ACCURATE_FROM], _accurate_at),
+        f'{SIMILAR:.0%} above the error of the exact GP, for "accurately"',
     ),
 )

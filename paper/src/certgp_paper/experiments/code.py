@@ -29,13 +29,17 @@ _DEEP = {
     "DNN+M": "certgp_paper.baselines.two_step:TwoStepGP",
     "DNN+F": "certgp_paper.baselines.two_step:TwoStepGP",
 }
+_CURVES = {"exact from 1": f"{_HERE}.curve_starts:compute_far_cell"}  # by features; all others:
+_CURVE = f"{_HERE}.curve_cells:compute_curve_cell"
 
 
 def cell_version(cell: Cell, compute: Compute) -> str | None:
     """The present version of the code that makes a cell; None where it is not part of the two packages."""
     if not compute.__module__.startswith(("certgp.", "certgp_paper.")):
         return None
-    by_method = {"table-linear": _linear_version, "table-deep": _deep_version}.get(cell.family)
+    by_method = {"table-linear": _linear_version, "table-deep": _deep_version, "curves": _curve_version}.get(
+        cell.family
+    )
     found = None if by_method is None else by_method(cell.settings)
     return found or code_version((f"{compute.__module__}:{compute.__name__}", *_KERNELS))
 
@@ -59,6 +63,10 @@ def _linear_version(settings: Settings) -> str | None:
         protocol = f"certgp_paper.training.paper_protocol:{_LINEAR_PROTOCOLS[variant]}"
         return code_version((protocol, *_SCORED), (f"{module}:compute_cell",))
     return code_version((_LINEAR[method], *_SCORED), (f"{module}:compute_cell", f"{module}:_train_estimator"))
+
+
+def _curve_version(settings: Settings) -> str:
+    return code_version((_CURVES.get(str(settings["features"]), _CURVE), *_KERNELS))
 
 
 def _deep_version(settings: Settings) -> str | None:

@@ -11,6 +11,7 @@ from certgp_paper.claims import (
     HOLDS,
     HOLDS_IN_PART,
     MIXED,
+    NOT_JUDGED,
     NOT_RUN,
     NOT_TESTABLE,
     TOPICS,
@@ -27,6 +28,7 @@ _MARKS = {
     FAILS: "✗ does not hold",
     UNDECIDED: "? undecided",
     NOT_TESTABLE: "not testable here",
+    NOT_JUDGED: "not judged",
     NOT_RUN: "not run",
 }
 _COUNTED = {
@@ -37,10 +39,15 @@ _COUNTED = {
     FAILS_IN_PART: "do not hold in one reading, undecided in another",
     MIXED: "hold in one reading, do not in another",
     NOT_TESTABLE: "not testable here",
+    NOT_JUDGED: "not judged",
     NOT_RUN: "not run",
 }
-_SIGNS = """
-✓ holds, ✗ does not, ? undecided. "±" is half of a 95 % interval of the mean, everywhere in the claims.
+_OURS = "(our limit)"
+_SIGNS = f"""
+✓ holds, ✗ does not, ? undecided: these data decide neither way, or there are fewer than five runs. A difference is
+*clear* where noise does not explain it, at the 5 % level for all comparisons of the claim together; where it *leans*,
+only its sign is known. "±" is half of a 95 % interval of the mean, everywhere in the claims. {_OURS}: the paper gives
+no number for a word such as "similar", so we chose one, mostly with the figures in view.
 `certgp` is our training, `paper` the paper's; where variants or readings of a sentence differ, each has its sign. Links
 lead to numbers and rules."""
 _HOW = """"±" is half of the 95 % interval of a mean, each for itself (t quantiles; over splits, which share rows, with
@@ -49,7 +56,9 @@ the standard error of Nadeau and Bengio).
 A claim **holds** where every comparison it makes is clear, and **does not hold** where one is clear the other way,
 at the 5 % level for all its comparisons, variants and readings together. Otherwise, and with fewer than five splits
 or point sets, it is **undecided**. Several comparisons are corrected for by Holm's method over splits (tables of
-real data), and by Bonferroni's over point sets (figure 1, the curve) and over parts of the rows. So a mean whose own
+real data), of which each of two variants has half of the 5 % (Bonferroni), and by Bonferroni's over point sets
+(figure 1, the curve) and over parts of the rows. Comparisons with too few runs are not corrected for, since they can
+decide nothing; a claim about all of them stays undecided. So a mean whose own
 interval excludes the limit may still be undecided. Claims about figure 2 and about bounds have no test: one
 exception refutes them. Bounds that hold with probability .95 are refuted where exceptions are more than chance
 allows. Where a sentence has several readings (our training or the paper's, which variance, what r counts), every one
@@ -69,13 +78,15 @@ def _count(judged: Sequence[tuple[Claim, Finding]]) -> str:
     """What this library promises beside the paper is not counted."""
     verdicts = [found.verdict for claim, found in judged if claim.is_of_paper]
     told = "; ".join(f"{text}: {verdicts.count(mark)}" for mark, text in _COUNTED.items() if mark in verdicts)
-    return f"{len(verdicts)} claims of the paper's text. {_capitalised(told)}."
+    ours = sum(bool(claim.our_limit) for claim, found in judged if claim.is_of_paper and found.verdict == HOLDS)
+    limits = f" Of those that hold, {ours} rest on a limit of ours." if ours else ""
+    return f"{len(verdicts)} claims of the paper's text. {_capitalised(told)}.{limits}"
 
 
 def _table(topic: str, judged: Sequence[tuple[Claim, Finding]]) -> str:
     rows = [
         (
-            _short_verdict(found),
+            f"{_short_verdict(found)} {_OURS if claim.our_limit else ''}".strip(),
             f"[{claim.statement}](reproduction/claims.md#{slug(claim.statement)})",
             _how_sure(found),
         )
@@ -95,15 +106,16 @@ def claims_page(results: Results) -> str:
     parts = ["# Claims of the paper, one by one", "[Back to the overview](../reproduction.md)", _HOW]
     for claim, found in _judged(results):
         heading, anchor = headings[claim.experiment]
+        here = f" *Here:* [{heading}](../reproduction.md{anchor}), [all figures]({claim.experiment}.md)."
+        limit = f" *Limit of ours:* {claim.our_limit}." if claim.our_limit else ""
         parts.append(
             "\n\n".join(
                 [
                     f"## {claim.statement}",
                     f"**{_verdict(found)}**",
                     _evidence(found),
-                    f"*Rule:* {claim.rule}.",
-                    f"*In the paper:* {claim.where}. *Here:* [{heading}](../reproduction.md{anchor}), "
-                    f"[all figures]({claim.experiment}.md).",
+                    f"*Rule:* {claim.rule}.{limit}",
+                    f"*In the paper:* {claim.where}.{'' if found.verdict == NOT_JUDGED else here}",
                 ]
             )
         )

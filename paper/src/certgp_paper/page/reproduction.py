@@ -27,7 +27,7 @@ from certgp_paper.page.sections import SECTIONS, Section
 FRONT = "reproduction.md"
 _HEAD = """# Reproduction of the paper
 
-Every table, figure and claim of the paper beside what this library computes."""
+Tables and figures of the paper, and the claims of its text that are listed below, beside what this library computes."""
 _LEGEND = """**The tables below.** "Paper" is what the paper prints, "ours" what was computed here: means and, in
 parentheses, standard deviations over splits; lower is better. **Bold ✓** is equal to the paper's figure at the
 precision of its print, or better; bold alone the same on data that differ from the paper's, or may. The page is
@@ -97,17 +97,20 @@ def _made_by(result: Result) -> str:
     if earlier:
         most = sorted(earlier, key=lambda maker: -earlier[maker])
         texts.append(f"{sum(earlier.values())} cells by earlier code ({', '.join(most)})")
-    return f"{_up_to_date(result, sum(counts.values()))}Made by: {'; '.join(texts)}.{_confirmed(result)}"
+    return f"Made by: {'; '.join(texts)}.{_confirmed(result)}{_up_to_date(result, sum(counts.values()))}"
 
 
 def _up_to_date(result: Result, cells: int) -> str:
     """Recorded versions are not today's: how many cells the code would make the same, for all that is known."""
     if result.up_to_date is None:
         return ""
-    return (
-        f"Up to date: {result.up_to_date} of {cells} cells, made by the code as it was when these results were "
-        "written, or confirmed for it. "
+    known = (
+        f" {result.up_to_date} of the {cells} cells are of the code as it was when these results were written, or "
+        "confirmed for it"
     )
+    others = cells - result.up_to_date
+    unknown = f"; whether it would give the figures of the other {others} again is not known" if others else ""
+    return f"{known}{unknown}."
 
 
 def _confirmed(result: Result) -> str:
@@ -117,9 +120,11 @@ def _confirmed(result: Result) -> str:
     held, again = (sum(int(row[key]) for row in result.confirmed) for key in ("confirmed", "cells"))
     largest = max(float(row["largest_change"]) for row in result.confirmed)
     score = "NLPD" if result.confirmed[0]["score"] == "nlpd" else f"{result.confirmed[0]['score']}, relatively,"
+    older = held - (held if result.up_to_date is None else result.up_to_date)
+    since = f" For {older} of these or more, that code has been changed since, too." if older > 0 else ""
     return (
-        f" {held} of the cells are confirmed for later code by {again} of them computed again, whose {score} moved by "
-        f"{largest:.4f} at most and by less than {MARGIN:g} on average in each group."
+        f" {held} cells were confirmed for later code than their own by {again} like them that it computed again, "
+        f"whose {score} moved by {largest:.4f} at most and by less than {MARGIN:g} on average in each group.{since}"
     )
 
 

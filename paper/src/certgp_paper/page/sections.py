@@ -40,8 +40,9 @@ _LINEAR = (
 
 _START = (
     f"All models start from the length-scale {START_LENGTH_SCALE:g}, from which they see the cosine. From 1, or by "
-    "Adam as in the paper's tables, all of them take it for noise, the exact GP too "
-    "([0031](decisions/0031-the-papers-own-variance.md)): every verdict on the curve rests on this start."
+    "Adam as in the paper's tables, all of them may take it for noise, the exact GP too "
+    "([0031](decisions/0031-the-papers-own-variance.md)): verdicts on the curve rest on this start, but for "
+    "that on the exact GP, which is judged from 1 too."
 )
 
 SECTIONS = (
