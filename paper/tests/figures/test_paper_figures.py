@@ -8,8 +8,9 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
 
+import made_up_rows as made_up
 from certgp.plots.style import save_figure
-from certgp_paper.figures import curves, figure1, figure2, ranks
+from certgp_paper.figures import curves, figure1, figure2, predictive, ranks
 
 
 def rank_row(kernel, method, D, rank, **certificates):
@@ -136,6 +137,19 @@ def test_figure2_has_fourier_on_the_left_and_certificates_on_both_sides():
     assert sum("mean of 10" in text for text in legend(left)) == 2
     assert "certificate R1, upper end" in legend(right)
     assert len(set(legend(right))) == len(legend(right)) == 5
+
+
+def test_predictions_stand_below_their_bounds_and_what_is_rounding_is_left_out():
+    tiny = [row | {"kl_median": 1e-9, "D": 2} for row in made_up.predictive()]
+    figure = predictive.draw(made_up.predictive() + tiny)
+    labelled(figure)
+    for axes, curves_drawn in zip(figure.axes, (1, 1, 2), strict=True):
+        assert axes.get_xscale() == axes.get_yscale() == "log"
+        dots = [line for line in axes.lines if line.get_linestyle() == "None"]
+        assert len(dots) == 10
+        assert len(axes.lines) == 10 + curves_drawn
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == ["Gaussian, Mercer", "Gaussian, Fourier", "D = 1", "bound; ln t", "-ln b"]
 
 
 def test_curves_have_the_papers_models_beside_certgps_and_keep_their_scale_when_a_band_explodes():

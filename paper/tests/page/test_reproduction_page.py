@@ -61,7 +61,9 @@ def test_the_first_page_has_verdicts_summaries_and_pictures():
     assert told in text  # this library's certificates are not counted
     assert "| ✓ holds (our limit) | [MGP behaves like SGPR]" in text
     assert "| ✓ holds | [MGP outperforms FGP]" in text
-    assert "| not judged | [A small KL bounds the error" in text
+    assert "| not judged | [At a fixed rank the time" in text
+    assert "| ✓ holds | [A small KL bounds the error" in text
+    assert "| Gaussian kernel, Mercer expansion | 1 | 5 | 1.03 | 12 | 15 of 1,000 |" in text
     assert "![Figure 1: rank against dimension](results/figure1.png)" in text
     # equal or better, within two standard deviations, mean difference
     for variant in ("certgp", "paper"):
@@ -354,6 +356,13 @@ def test_the_page_of_figure_1_has_the_comparison_with_burt():
     assert "| kernel | dimensions | rows N | theorem 3, paper | theorem 3, sharpened | Burt et al., k-DPP |" in text
     assert "| matern32 | 1 | 1600 | 40 | 40 | 100 |" in text
     assert "| rates |" not in text  # one table for each kind of row
+
+
+def test_the_page_of_predictions_has_medians_by_rank():
+    text = behind("predictive", results())
+    assert "Medians over 5 point sets" in text
+    figures = "0.5 | 0.4 | 0.1 | 0.08 | 0.2 | 0.39 | 0.99 | 1.1 | 0.5 | 1.7"
+    assert f"| Gaussian kernel, random Fourier features | 1 | 4 | {figures} | 15 of 1,000 |" in text
 
 
 def test_the_curves_say_that_bands_depend_on_the_variance():

@@ -14,6 +14,7 @@ from certgp_paper.claims import (
     growing_rank,
     linear,
     not_judged,
+    predictive,
     promised_ranks,
     rates,
     sizes,
@@ -36,6 +37,7 @@ from certgp_paper.claims.finding import (
 CLAIMS: tuple[Claim, ...] = (
     *rates.CLAIMS,
     *bounds.CLAIMS,
+    *predictive.CLAIMS,
     *promised_ranks.CLAIMS,
     *burt.CLAIMS,
     *linear.CLAIMS,

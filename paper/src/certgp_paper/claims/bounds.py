@@ -56,11 +56,16 @@ def judge_checks(checks: Sequence[Check], certain: bool) -> str:
     if certain:
         refuted = any(broken.values())
     else:
-        chances = [binom.sf(count - 1, len(groups[group]), _RISK) for group, count in broken.items() if count]
-        refuted = any(chance <= LEVEL / len(groups) for chance in chances)
+        refuted = more_than_chance([(count, len(groups[group])) for group, count in broken.items()], _RISK)
     if refuted:
         return FAILS
     return HOLDS if len({check.seed for check in checks}) >= FEWEST else UNDECIDED
+
+
+def more_than_chance(broken: Sequence[tuple[int, int]], risk: float) -> bool:
+    """Are exceptions in some group (how many, of how many) more than chance allows where each has this risk at most?"""
+    chances = [binom.sf(count - 1, of, risk) for count, of in broken if count]
+    return any(chance <= LEVEL / len(broken) for chance in chances)
 
 
 def _counted(checks: Sequence[Check], what: str) -> str:

@@ -38,6 +38,16 @@ _SPARE_COLUMNS = (
     "_equal_or_better",
     "paper_seconds",
     "rows",
+    "rounding",
+    "eta",
+    "chain_gap",
+    "kl_train",
+    "kl_quantile",
+    "markov_ratio",
+    "eigenvalue_least",
+    "eigenvalue_largest",
+    "test",
+    "distance",
 )
 _EXAMPLES = """\
   certgp reproduce figure2

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _EXPERIMENTS = {
     "figure1": ("figure1", "FIGURE1"),
     "figure2": ("figure2", "FIGURE2"),
+    "predictive": ("predictive", "PREDICTIVE"),
     "curves": ("curves", "CURVES"),
     "ranks": ("ranks", "RANKS"),
     "table-nlpd": ("linear_table", "TABLE_NLPD"),

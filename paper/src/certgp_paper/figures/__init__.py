@@ -15,6 +15,7 @@ from certgp_paper.figures import (
     figure1,
     figure2,
     linear_table,
+    predictive,
     ranks,
     scaling,
     seeds,
@@ -25,6 +26,7 @@ _COLOURS = 128  # line drawings need no more, and version control keeps every PN
 _DRAWINGS = {
     "figure1": figure1.draw,
     "figure2": figure2.draw,
+    "predictive": predictive.draw,
     "curves": curves.draw,
     "ranks": ranks.draw,
     "table-nlpd": linear_table.draw,

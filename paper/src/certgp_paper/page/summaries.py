@@ -99,11 +99,11 @@ def ranks_by_dimension(rows: Sequence[Row]) -> str:
     lines = []
     for kernel, method in dict.fromkeys((row.get("kernel"), row.get("method")) for row in run):
         found = {number(row, "D"): row for row in chosen_rows(run, kernel=kernel, method=method)}
-        lines.append((_curve_name(kernel, method), *(_rank(found.get(d, {})) for d in dimensions)))
+        lines.append((curve_name(kernel, method), *(_rank(found.get(d, {})) for d in dimensions)))
     return f"Lowest rank with KL at most N / 100 at N = {shown(run[0].get('N'))}:\n\n{markdown_table(columns, lines)}"
 
 
-def _curve_name(kernel: object, method: object) -> str:
+def curve_name(kernel: object, method: object) -> str:
     """gaussian and fourier in words."""
     words = {"gaussian": "Gaussian kernel", "matern12": "Matérn 1/2 kernel", "mercer": "Mercer expansion"}
     words["fourier"] = "random Fourier features"
@@ -127,7 +127,7 @@ def divergences_by_rank(rows: Sequence[Row]) -> str:
     for kernel, method in dict.fromkeys((row.get("kernel"), row.get("method")) for row in run):
         found = {row.get("rank"): number(row, "kl") for row in chosen_rows(run, kernel=kernel, method=method)}
         figures = (found.get(rank) for rank in ranks)
-        lines.append((_curve_name(kernel, method), *("" if kl is None else f"{kl:.3g}" for kl in figures)))
+        lines.append((curve_name(kernel, method), *("" if kl is None else f"{kl:.3g}" for kl in figures)))
     columns = ("kernel, approximation", *(f"r = {rank}" for rank in ranks))
     return f"KL(exact, low rank) at N = {shown(run[0].get('N'))}:\n\n{markdown_table(columns, lines)}"
 
