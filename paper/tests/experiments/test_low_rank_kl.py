@@ -96,3 +96,15 @@ def test_the_search_finds_the_threshold_or_says_that_there_is_none():
     assert smallest(lambda k: k >= 101, cap=100) is None
     assert first_within([3.0, 1.0, 2.0], 2.0) == 1
     assert first_within([3.0], 2.0) is None
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_frequencies_are_not_the_numbers_that_made_the_points(seed):
+    """The stream of [seed, 0] is that of the seed alone, which makes the points."""
+    X = setting.normal_inputs(50, 1, np.random.default_rng(seed)).flatten() / setting.INPUT_SCALE
+    pool = setting.fourier_map("gaussian", 1, 50, seed)
+    frequencies = pool.frequencies.flatten()
+    same = torch.isclose(frequencies[:, None].abs(), X[None, :].abs(), rtol=1e-6)
+    assert not same.any()
+    other = setting.fourier_map("gaussian", 1, 50, seed, draw=1).frequencies.flatten()
+    assert not torch.isclose(frequencies, other).any()

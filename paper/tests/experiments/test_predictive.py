@@ -35,7 +35,7 @@ def test_the_features_of_the_highest_rank_are_those_of_the_library(name):
     with torch.no_grad():
         K = setting.kernel(name)(X, X)
         fourier = _approximations(name, "fourier", X, K, (2, 6), 3)
-        Phi = setting.fourier_map(name, 2, 3, 3, 1)(X)
+        Phi = setting.fourier_map(name, 2, 3, 3)(X)
     assert torch.allclose(fourier[1], Phi @ Phi.mT, rtol=1e-12)
     assert [int(torch.linalg.matrix_rank(Sigma)) for Sigma in fourier] == [2, 6]
     for Sigma in fourier:

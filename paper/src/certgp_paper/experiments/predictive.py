@@ -38,8 +38,7 @@ _RANKS = {
     (FOURIER, 1): (2, 6, 20, 60, 200),
     (FOURIER, 2): (2, 6, 20, 60, 200),
 }
-# Streams of random numbers beside that of the points, which is the seed alone: that of [seed, 0] is the same
-_FREQUENCIES, _RESPONSES = 1, 2
+_RESPONSES = 2  # their stream of random numbers, beside those of points and frequencies
 
 
 def _cells(quick: bool) -> list[Cell]:
@@ -80,7 +79,7 @@ def _approximations(name: str, method: str, X: Tensor, K: Tensor, ranks: Sequenc
     if method == MERCER:
         features = setting.mercer_map(X.shape[1], ranks[-1])(X)
         return [features[:, :rank] @ features[:, :rank].mT for rank in ranks]
-    pool = setting.fourier_map(name, X.shape[1], ranks[-1] // 2, seed, _FREQUENCIES)
+    pool = setting.fourier_map(name, X.shape[1], ranks[-1] // 2, seed)
     waves = pool(X).unflatten(1, (2, -1)) * math.sqrt(ranks[-1])  # cosines, then sines
     return [torch.einsum("nwi,mwi->nm", *[waves[:, :, : rank // 2]] * 2) / rank for rank in ranks]
 

@@ -32,6 +32,7 @@ NOISE = 1.0
 EPSILON = 1e-2  # nats per row
 INPUT_SCALE = 1.0 / 16.0
 LENGTH_SCALE = 1.0 / (2.0 * math.pi)
+_FREQUENCIES = 1  # their stream of random numbers
 
 
 def kernel(name: str) -> Kernel:
@@ -56,8 +57,10 @@ def mercer_map(dimension: int, rank: int) -> MercerMap:
 
 
 def fourier_map(name: str, dimension: int, pairs: int, seed: int, draw: int = 0) -> FourierMap:
-    """Independent frequencies of a kernel's spectral law, in a stream of their own for each seed and draw."""
-    design = iid_design(kernel(name), pairs, dimension, np.random.default_rng([seed, draw]))
+    """Independent frequencies of a kernel's spectral law, in a stream of their own for each seed and draw: that of
+    [seed, 0] would be the one of the points, whose seed is padded with zeros.
+    """
+    design = iid_design(kernel(name), pairs, dimension, np.random.default_rng([seed, draw, _FREQUENCIES]))
     return FourierMap(kernel(name), design)
 
 
