@@ -229,6 +229,15 @@ def test_electric_is_judged_from_five_splits_on(claim):
         assert judged(claim, electric=made_up.electric(splits=splits)).verdict == UNDECIDED
 
 
+@pytest.mark.parametrize("claim", ["DMGP and DFGP reach equal", "DFGP scales better"])
+def test_electric_is_judged_on_the_data_with_the_most_splits(claim):
+    few = [row | {"nlpd_split_0": 9.0, "cpu_seconds_split_0": 1e-3} for row in made_up.electric(splits=1)]
+    many = [row | {"data": "protein"} for row in made_up.electric()]
+    for rows in (few + many, many + few):
+        assert judged(claim, electric=rows).verdict == HOLDS
+        assert judged(claim, electric=rows).brief == judged(claim).brief
+
+
 def test_equal_precision_needs_a_part_of_the_rows_for_both():
     claim = "DMGP and DFGP reach"
     assert "DFGP needs 10% of the rows, DMGP needs 10% of the rows, 5 splits" in judged(claim).brief

@@ -120,24 +120,28 @@ def test_electric_shares_cells_with_the_table(data, monkeypatch):
     monkeypatch.setitem(DATASETS, "sarcos", replace(DATASETS["sarcos"], n_rows=400, n_columns=3))
     figure = experiment("electric")
     cells = figure.cells(False)
-    assert {cell.settings["data"] for cell in cells} == {"sarcos"}
+    assert {cell.settings["data"] for cell in cells} == {"sarcos", "protein"}
     shared = set(map(repr, cells)) & set(map(repr, experiment("table-deep").cells(False)))
-    assert len(shared) == 35  # DFGP, DMGP and five baselines on all rows, on five splits
+    assert len(shared) == 7 + 35  # DFGP, DMGP and five baselines on all rows, on one split and on five
     rows = figure.rows([finished(cell, 0.2) for cell in cells])
-    assert [row["method"] for row in rows if row["baseline"]] == ["SVIGP", "SGPR", "DKL", "RFEDGP", "DNN+S"]
+    baselines = ["SVIGP", "SGPR", "DKL", "RFEDGP", "DNN+S"]
+    assert [row["method"] for row in rows if row["baseline"]] == 2 * baselines
     assert all((row["paper_nlpd"] is not None) == (row["fraction"] == 1.0) for row in rows)
 
 
-def test_electric_goes_split_by_split_and_keeps_each_splits_figures(data):
+def test_electric_has_the_largest_set_on_one_split_and_protein_on_five(data):
     figure = experiment("electric")
     cells = figure.cells(False)
-    assert [cell.settings["split"] for cell in cells] == [split for split in range(5) for _ in range(17)]
-    first = cells[:17]
     assert all(set(cell.settings) <= {"data", "method", "split", "fraction"} for cell in cells)  # as they always were
-    assert {cell.settings["split"] for cell in figure.cells(True)} == {0}
-    done = [finished(cell, 0.1) for cell in first] + [finished(cell, 0.3) for cell in cells[17:20]]
-    rows = figure.rows(done)
-    assert len(rows) == 17
+    runs = [("sarcos", 0)] + [("protein", split) for split in range(5)]
+    assert [(c.settings["data"], c.settings["split"]) for c in cells] == [run for run in runs for _ in range(17)]
+    assert {(cell.settings["data"], cell.settings["split"]) for cell in figure.cells(True)} == {("sarcos", 0)}
+    protein = cells[17:]
+    done = [finished(cell, 0.1) for cell in protein[:17]] + [finished(cell, 0.3) for cell in protein[17:20]]
+    rows = figure.rows([finished(cell, 0.5) for cell in cells[:17]] + done)
+    assert len(rows) == 34
+    assert {row["nlpd"] for row in rows[:17]} == {0.5}
+    rows = rows[17:]
     assert [rows[0][f"nlpd_split_{split}"] for split in range(3)] == [0.1, 0.3, None]
     assert (rows[0]["nlpd"], rows[0]["splits"], rows[-1]["splits"]) == (pytest.approx(0.2), 2, 1)
     assert {row["shared_splits"] for row in rows} == {"0"}

@@ -82,6 +82,13 @@ def test_electric_has_lines_for_ours_and_dashes_for_baselines(save):
     assert "SVIGP, all rows" in {text.get_text() for text in figure.legends[0].get_texts()}
 
 
+def test_electric_has_two_panels_for_each_data_set(save):
+    row = {"method": "DFGP", "baseline": False, "nlpd": 0.5, "cpu_seconds": 3.0}
+    figure = save(electric.draw([row | {"data": data, "rows": n} for data in ("3droad", "protein") for n in (50, 90)]))
+    titles = ["3droad: NLPD", "3droad: training time", "protein: NLPD", "protein: training time"]
+    assert [axes.get_title(loc="left") or axes.get_title() for axes in figure.axes] == titles
+
+
 def test_electric_shows_means_over_shared_splits_with_bars(save):
     row = {"data": "3droad", "method": "DFGP", "baseline": False, "nlpd": 9.0, "cpu_seconds": 9.0}
     means = {"nlpd_shared": 0.5, "cpu_seconds_shared": 3.0}

@@ -238,8 +238,11 @@ def test_how_many_cells_are_up_to_date():
 
 
 def test_electric_shows_one_split_or_five():
-    assert "Each figure is a mean over 5 splits; the picture shows means over the 5" in front(results())
-    assert "Each figure is of one split." in front(results(electric=made_up.electric(splits=1)))
+    assert "3droad has means over 5 splits. In the picture bars are a standard deviation" in front(results())
+    alone = front(results(electric=made_up.electric(splits=1)))
+    assert "3droad has one split." in alone
+    both = [row | {"data": "protein"} for row in made_up.electric()] + made_up.electric(splits=1)
+    assert "protein has means over 5 splits; 3droad has one split." in front(results(electric=both))
     assert "| 3droad | DFGP | 0.1 |  | 0.200 |" in behind("electric", results())
 
 

@@ -31,8 +31,14 @@ _MARGINS = {"nlpd": 0.01, "cpu_seconds": 0.0}  # by which a part of the rows may
 
 
 def _rows(results: Results) -> list[Row]:
-    """Rows with both scores on some split."""
-    return [row for row in rows_of(results, "electric") if all(by_split(row, metric) for metric in _METRICS)]
+    """Rows with both scores on some split, of the data set that has the most splits in all of them."""
+    rows = [row for row in rows_of(results, "electric") if all(by_split(row, metric) for metric in _METRICS)]
+    splits: dict[object, int] = {}
+    for row in rows:
+        count = len(by_split(row, "nlpd"))
+        splits[row.get("data")] = min(splits.get(row.get("data"), count), count)
+    most = max(splits, key=lambda data: splits[data], default=None)
+    return [row for row in rows if row.get("data") == most]
 
 
 def _differences(first: Row, second: Row) -> list[Difference]:
@@ -151,7 +157,8 @@ CLAIMS = (
         "best sparse or deep GP on all rows, in fewer CPU seconds, by more than the noise of the paired differences, "
         "at the 5 % level over methods and parts together (Bonferroni); refuted where at every part NLPD is clearly "
         f"above it by more than the margin, or the time is clearly longer; undecided otherwise, and with fewer than "
-        f"{FEWEST} splits. The network DNN+S is no baseline here, as in the other claims; it stands beside",
+        f"{FEWEST} splits. Judged on the data set with the most splits. The network DNN+S is no baseline here, as in "
+        "the other claims; it stands beside",
         _fewer_points_suffice,
         f'A margin of {_MARGINS["nlpd"]:g} nats for "equally good", chosen after the figures had been seen: the one '
         "by which code is confirmed (record 0034)",
@@ -162,7 +169,7 @@ CLAIMS = (
         "figure of the Electric data",
         "electric",
         "Its CPU seconds grow with a smaller exponent of the number of rows, by a line through their logarithms at the "
-        f"parts of the rows that both were run on, {RULE}",
+        f"parts of the rows that both were run on, {RULE}; judged on the data set with the most splits",
         _fourier_scales_better,
     ),
 )

@@ -23,18 +23,21 @@ _COLOURS = {
 
 
 def draw(rows: Sequence[Row]) -> Figure:
-    """Two panels."""
-    figure = new_figure(3.2)
-    left, right = figure.subplots(1, 2)
-    for axes, metric in ((left, "nlpd"), (right, "cpu_seconds")):
-        _lines(axes, rows, metric)
-        _log_ticks(axes, sorted({row["rows"] for row in rows}))
-    right.set_yscale("log")
-    label_log_axis(right.yaxis)
-    data = mark_with_star(str(rows[0]["data"]), rows)
-    tidy(left, f"{data}: NLPD", "training rows", "NLPD (smaller is better)")
-    tidy(right, f"{data}: training time", "training rows", "CPU seconds")
-    handles = [*left.get_legend_handles_labels()[0], *star_handle(rows)]
+    """Two panels for each data set."""
+    names = list(dict.fromkeys(str(row["data"]) for row in rows))
+    figure = new_figure(0.4 + 2.8 * len(names))
+    panels = figure.subplots(len(names), 2, squeeze=False)
+    for name, (left, right) in zip(names, panels, strict=True):
+        some = [row for row in rows if row["data"] == name]
+        for axes, metric in ((left, "nlpd"), (right, "cpu_seconds")):
+            _lines(axes, some, metric)
+            _log_ticks(axes, sorted({row["rows"] for row in some}))
+        right.set_yscale("log")
+        label_log_axis(right.yaxis)
+        title = mark_with_star(name, some)
+        tidy(left, f"{title}: NLPD", "training rows", "NLPD (smaller is better)")
+        tidy(right, f"{title}: training time", "training rows", "CPU seconds")
+    handles = [*panels[0, 0].get_legend_handles_labels()[0], *star_handle(rows)]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=SMALL, frameon=False)
     return figure
 

@@ -250,14 +250,23 @@ def _against_papers_times(rows: Sequence[Row]) -> str:
 
 
 def fewer_points_summary(rows: Sequence[Row]) -> str:
-    """Over how many splits the means are; the picture says the rest."""
-    counts = {int(found) for row in rows if (found := number(row, "splits")) is not None}
+    """Over how many splits the means are, for each data set; the picture says the rest."""
+    counts: dict[str, set[int]] = {}
+    for row in rows:
+        if (found := number(row, "splits")) is not None:
+            counts.setdefault(str(row.get("data")), set()).add(int(found))
     if not counts:
         return ""
-    shared = str(rows[0].get("shared_splits") or "").split()
-    text = f"Each figure is {'of one split' if counts == {1} else f'a mean over {in_a_row(counts)} splits'}"
-    over = f"; the picture shows means over the {len(shared)} that all methods have, with bars of a standard deviation"
-    return f"{text}{over if len(shared) > 1 else ''}."
+    texts = [
+        f"{data} has {'one split' if some == {1} else f'means over {in_a_row(some)} splits'}"
+        for data, some in counts.items()
+    ]
+    bars = (
+        " In the picture bars are a standard deviation over splits."
+        if any(max(each) > 1 for each in counts.values())
+        else ""
+    )
+    return f"{'; '.join(texts)}.{bars}"
 
 
 def in_a_row(counts: Collection[int]) -> str:
