@@ -15,7 +15,7 @@ from certgp.errors import CertgpWarning, InvalidInputError, NotCertifiableError,
 from certgp.training.recipes.race.contest import Contest
 
 pytestmark = pytest.mark.filterwarnings("ignore::certgp.errors.CertgpWarning")
-FEW = ("exact", "exact-matern", "local", "mercer", "fourier-learned")
+FEW = ("exact", "exact-matern", "exact-sum", "local", "mercer", "fourier-learned")
 LOW_RANK = ("mercer", "mercer-marginal", "sparse", "fourier", "fourier-learned")
 
 
@@ -42,7 +42,7 @@ def test_it_says_what_it_tried_what_that_cost_and_why_it_chose(fitted):
     assert words.startswith(f"{fitted.method_}: ")
     assert "on 80 training rows held out" in words
     assert all(f"{trial.name} {trial.score:.4g}" in words for trial in fitted.trials_)
-    assert re.search(r"Tried 2 method\(s\) on 160 rows, then \d method\(s\) on 320 rows: \d+ CPU seconds", words)
+    assert re.search(r"Tried 4 method\(s\) on 160 rows, then \d method\(s\) on 320 rows: \d+ CPU seconds", words)
     assert "certified" in words
     assert all(trial.seconds > 0.0 for trial in fitted.trials_)
 
@@ -59,6 +59,15 @@ def test_the_winner_is_conditioned_on_all_rows(fitted):
     assert fitted.n_rows_ == 400
     X, y = problem(n=300, d=3, seed=2)
     assert fitted.score(X, y) > 0.9
+
+
+def test_few_rows_have_all_a_say_in_the_noise():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (230, 2))  # 184 of them are learned in the race: too few for noise(x)
+    y = np.sin(3.0 * X[:, 0]) + np.exp(2.0 * X[:, 1]) * 0.1 * rng.standard_normal(230)
+    gp = AutoGP(candidates=("exact", "local"), max_iter=30, random_state=0).fit(X, y)
+    assert gp.noise_gain_.accepted
+    assert "trained again on all 230 rows" in gp.choice_
 
 
 def test_it_is_the_model_it_names():

@@ -6,7 +6,18 @@ import pytest
 import torch
 
 from certgp.errors import InvalidInputError, ModelFileError, NotCertifiableError
-from certgp.kernels import LENGTH, VARIANCE, Kernel, kernel_from_description, kernel_from_name, registered_kernels
+from certgp.kernels import (
+    LENGTH,
+    VARIANCE,
+    Gaussian,
+    Kernel,
+    Matern12,
+    Matern52,
+    kernel_from_description,
+    kernel_from_name,
+    named_kernel,
+    registered_kernels,
+)
 from helpers import random_inputs
 
 pytestmark = pytest.mark.usefixtures("kernels_of_their_own")
@@ -68,3 +79,10 @@ def test_what_a_family_must_say_for_itself():
         define("cauchy")().rounding(X)
     with pytest.raises(TypeError, match="abstract"):
         type("Nothing", (Kernel,), {"name": "nothing", "__module__": "elsewhere"})()
+
+
+def test_a_name_may_be_a_sum():
+    assert named_kernel("matern52 + matern12").describe() == (Matern52() + Matern12()).describe()
+    assert named_kernel("gaussian").describe() == Gaussian().describe()
+    with pytest.raises(InvalidInputError, match="unknown kernel 'rough'; known kernels: "):
+        named_kernel("matern52 + rough")

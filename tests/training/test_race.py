@@ -94,6 +94,47 @@ def test_any_trainer_can_take_part_and_the_best_wins_with_all_rows():
     assert {trial.name for trial in fit.trials} == {"short", "right", "long"}
 
 
+@dataclass(frozen=True)
+class Watched:
+    """Builds trainers that note how many rows they were given, in ``seen``."""
+
+    seen: list[int]
+
+    def __call__(self, own: Settings) -> FakeTrainer:
+        trainer = FakeTrainer(own, 1.0, 0.0)
+        fit_at = trainer.fit_at
+        trainer.fit_at = lambda rows, rank: self.seen.append(rows.n_rows) or fit_at(rows, rank)
+        return trainer
+
+
+@pytest.mark.parametrize(("rows", "last"), [(200, 200), (2_400, 1_920)])
+def test_where_rows_are_few_the_winner_is_trained_on_all_of_them(rows, last):
+    seen: list[int] = []
+    entries = [entry("a", Watched(seen), max_iter=5), entry("far", Fake(100.0), max_iter=5)]
+    fit = Race(entries, settings(), Terms()).fit(source(rows), 1)
+    assert (seen[-1], fit.process.n_rows) == (last, rows)
+    assert ("trained again on all" in fit.choice) == (last == rows)
+
+
+def test_a_training_cut_short_by_the_user_leaves_the_final():
+    stop = [False]
+    entries = [entry("a", Fake(1.0), max_iter=5), entry("far", Fake(100.0), max_iter=5)]
+
+    def callback(record: Iteration) -> bool:
+        return stop[0]
+
+    class Late(Contest):
+        def run_finals(self) -> None:
+            super().run_finals()
+            stop[0] = True
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("certgp.training.recipes.race.race.Contest", Late)
+        fit = Race(entries, settings(callbacks=[callback]), Terms()).fit(source(), 1)
+    assert fit.process.n_rows == 200
+    assert "trained again" not in fit.choice
+
+
 def test_the_time_is_kept_though_a_method_is_slow():
     slow = [entry(name, Fake(length, 0.02), max_iter=10_000) for name, length in (("a", 1.0), ("b", 0.5), ("c", 2.0))]
     began = time.perf_counter()

@@ -11,7 +11,7 @@ from certgp.checks import check_positive, check_rank
 from certgp.errors import InvalidInputError
 from certgp.estimators.base import GPRegressor
 from certgp.estimators.parameters import LowRankParameters, SharedParameters
-from certgp.kernels import Kernel, kernel_from_name
+from certgp.kernels import Kernel, named_kernel
 from certgp.methods import CONTESTANTS, Contestant, methods
 from certgp.training.recipes import AUTOMATIC, Entry, Race, Settings, Terms
 from certgp.training.student import ROUNDS
@@ -25,15 +25,16 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
     """Picks among exact, local, Mercer, sparse, Fourier and deep GPs the one that predicts held-out rows best.
 
     Cheap probes on subsamples come first, the better half goes on to larger ones, and the most promising methods are
-    trained on all rows but the held-out ones. The winner is then conditioned on these too. ``method_`` names it,
-    ``trials_`` holds what all methods reached and cost, ``choice_`` says it in words. Interrupted by the user, a fit
-    ends with the best model so far and a warning (with ``checkpoint`` it raises, to go on later).
+    trained on all rows but the held-out ones. The winner is then conditioned on these too; up to 2,000 rows it is
+    trained again on all of them. ``method_`` names it, ``trials_`` holds what all methods reached and cost, ``choice_``
+    says it in words. Interrupted by the user, a fit ends with the best model so far and a warning (with ``checkpoint``
+    it raises, to go on later).
 
     Parameters
     ----------
     rank : number of features of low-rank models, or "auto" (see ``MercerGP``), which exact, local and deep models and
         those without a proof do not take part in
-    effort : how many methods are trained on all rows. Exact and local models are, where rows are few enough for a fit
+    effort : how many methods are trained on all rows. "exact-sum" and "local" are, where rows are few enough for a fit
         of some seconds ("low") or always. Of the others "low" trains the one that the probes like best, "medium" up to
         three and "high", after larger probes, up to four, as long as all fits together are estimated to cost at most
         about 2.5 (high: 6) times the winner's, or 12 (60) seconds
@@ -46,10 +47,11 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
     combine : let the mixture of the finalists' predictive distributions predict, with the weights under which held-out
         rows are likeliest, where that gains more than its standard error on rows that the weights have not seen.
         ``certify`` refuses such a model. Predictions cost the sum of those of all members
-    candidates : methods to choose from: "exact" and "exact-matern" (up to 2,000 rows), "local", "mercer" (ELBO),
-        "mercer-marginal" (the paper's likelihood), "sparse", "fourier", "fourier-learned" (learned frequencies),
-        "deep-fourier". By default those that suit the number of rows: up to 2,000 exact GPs, "local", "mercer" and
-        "fourier-learned", from there on all but exact GPs
+    candidates : methods to choose from: up to 2,000 rows "exact", "exact-matern" and "exact-sum" (a smooth function and
+        a rough one, Matern 5/2 + 1/2, each with its own length-scales); "local", "mercer" (ELBO), "mercer-marginal"
+        (the paper's likelihood), "sparse", "fourier", "fourier-learned" (learned frequencies), "deep-fourier". By
+        default those that suit the number of rows: up to 2,000 exact GPs, "local", "mercer" and "fourier-learned", from
+        there on all but exact GPs
     kernel : "auto" (each method's own), or a name or a kernel object for all. Candidates that cannot take it are left
         out: Mercer models need the Gaussian kernel, Fourier models one with a spectral law
     max_iter : optimiser iterations of each candidate; None takes each method's own default
@@ -122,7 +124,7 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
         """The kernel of all contestants; None where each has its own."""
         if isinstance(self.kernel, str) and self.kernel == AUTOMATIC:
             return None
-        kernel = kernel_from_name(self.kernel)() if isinstance(self.kernel, str) else self.kernel
+        kernel = named_kernel(self.kernel) if isinstance(self.kernel, str) else self.kernel
         if not isinstance(kernel, Kernel):
             raise InvalidInputError(f"kernel must be a name or a kernel object, found {kernel!r}")
         return kernel

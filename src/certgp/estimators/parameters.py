@@ -18,7 +18,8 @@ from certgp.training.recipes.deep_member import BuildHead, DeepRecipe
 class SharedParameters:
     """Of all estimators.
 
-    kernel : "gaussian", "matern12", "matern32", "matern52" or a kernel object with starting values
+    kernel : "gaussian", "matern12", "matern32", "matern52", a sum of such ("matern52 + matern12") or a kernel object
+        with starting values
     standardize : centre and scale X and y inside; results are in the user's units either way
     warp : bend skewed columns of X before the kernel sees them: each by a power transform (Yeo and Johnson) that brings
         it nearest to a Gaussian, ``warp_``. "auto": where a column is clearly skewed, and a quick GP predicts held-out

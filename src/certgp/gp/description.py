@@ -40,7 +40,10 @@ def describe_process(process: GaussianProcess) -> tuple[Tensors, Values]:
     }
     if isinstance(process, MixtureProcess):
         described = [describe_process(member) for member in process.members]
-        named = {f"{i}.{name}": tensor for i, (part, _) in enumerate(described) for name, tensor in part.items()}
+        # copies: members may hold the same rows, and a file must not be told that two names share memory
+        named = {
+            f"{i}.{name}": tensor.clone() for i, (part, _) in enumerate(described) for name, tensor in part.items()
+        }
         return named, {
             "kind": "mixture",
             "members": [own for _, own in described],

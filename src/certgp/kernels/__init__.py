@@ -1,7 +1,7 @@
 """Covariance functions: values, sums and products, spectral laws and Mercer expansions."""
 
 from certgp.kernels.base import Kernel
-from certgp.kernels.composite import Product, Sum
+from certgp.kernels.composite import Product, Sum, named_kernel
 from certgp.kernels.gaussian import Gaussian
 from certgp.kernels.learned import KernelParameters
 from certgp.kernels.linear import Linear
@@ -34,6 +34,7 @@ __all__ = [
     "distance_rounding",
     "kernel_from_description",
     "kernel_from_name",
+    "named_kernel",
     "registered_kernels",
     "scaled_distance",
 ]

@@ -13,6 +13,7 @@ from torch import Tensor
 from certgp.errors import InvalidInputError
 from certgp.kernels.base import BETWEEN, SIGNAL, Change, Kernel
 from certgp.kernels.parameters import VARIANCE, Numbers
+from certgp.kernels.registry import kernel_from_name
 from certgp.linalg import UNIT_ROUNDOFF
 
 
@@ -114,6 +115,12 @@ class Product(Kernel):
 
     def decaying_columns(self, dimension: int) -> set[int]:
         return set.union(*(part.decaying_columns(dimension) for part in self.parts.values()))
+
+
+def named_kernel(name: str) -> Kernel:
+    """The kernel of a name, or the sum of several as in "matern52 + matern12", with all its values to be learned."""
+    parts = [kernel_from_name(part.strip())() for part in name.split("+")]
+    return parts[0] if len(parts) == 1 else Sum(*parts)
 
 
 def _name_parts(owner: str, parts: Sequence[Kernel]) -> dict[str, Kernel]:

@@ -15,7 +15,7 @@ from torch import Tensor
 from certgp.data import Chunk, RowSource, target_is_constant
 from certgp.errors import ConvergenceWarning, InvalidInputError, warn_user
 from certgp.features import NystromMap, greedy_rows
-from certgp.gp import FullScaleProcess, LocalProcess
+from certgp.gp import FullScaleProcess, GaussianProcess, LocalProcess
 from certgp.kernels import Kernel
 from certgp.training.evaluation_log import keep_if, open_log
 from certgp.training.history import OptimisationResult
@@ -25,6 +25,7 @@ from certgp.training.recipes.local_progress import Progress, outcome_of
 from certgp.training.recipes.local_rounds import NOISE_ROWS, LocalRecipe, LocalTraining, scaled_metric, takes_a_map
 from certgp.training.recipes.settings import AUTOMATIC, Settings, Start
 from certgp.training.recipes.trainer import Fit, Trainer
+from certgp.transforms import Projection
 
 KERNELS = ("matern12", "matern32", "matern52")  # what kernel="auto" chooses from
 # about what a fit takes: its rounds look at a limited number of rows
@@ -81,6 +82,15 @@ class LocalTrainer(Trainer):
 
     def process_so_far(self) -> LocalProcess | FullScaleProcess | None:
         return None if self._unfinished is None else self._unfinished()
+
+    def with_choices_of(self, process: GaussianProcess) -> LocalTrainer:
+        """With its kernel, and with a linear map or none as it has."""
+        settings, recipe = self.settings, self._recipe
+        if settings.kernel == AUTOMATIC:
+            settings = replace(settings, kernel=process.kernel.name)
+        if recipe.metric == AUTOMATIC:
+            recipe = replace(recipe, metric="linear" if isinstance(process.transform, Projection) else "ard")
+        return LocalTrainer(recipe, settings)
 
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
         share = min(1.0, self.settings.max_iter / _USUAL_ITERATIONS) * min(1.0, n_rows / _ROWS_AT_A_TIME)

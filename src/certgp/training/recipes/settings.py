@@ -17,7 +17,7 @@ from certgp.data.summary import DISTINCT_LIMIT
 from certgp.engines import Engine, LocalEngine
 from certgp.errors import InvalidInputError
 from certgp.gp import NOISES
-from certgp.kernels import Kernel, kernel_from_name
+from certgp.kernels import Kernel, named_kernel
 from certgp.training.evaluation_log import FitCheckpoint
 from certgp.training.history import Callback
 from certgp.training.progress import ProgressLine
@@ -183,7 +183,7 @@ class Settings:
         """The kernel as the user gave it, by name or as an object."""
         if not isinstance(self.kernel, (str, Kernel)):
             raise InvalidInputError(f"kernel must be a name or a kernel object, found {self.kernel!r}")
-        return kernel_from_name(self.kernel)() if isinstance(self.kernel, str) else self.kernel
+        return named_kernel(self.kernel) if isinstance(self.kernel, str) else self.kernel
 
     def start(self, default_length_scale: float, projected_dimension: int | None = None) -> Start:
         """Translate what the user gave, in the units of the data, into standardised units; fill in what is missing.

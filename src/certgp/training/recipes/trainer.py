@@ -157,6 +157,10 @@ class Trainer(ABC):
                 wanted = min(source.n_rows, MOST_ROWS)
                 settings.tell_cut("noise", f"whether noise depends on the input from {seen:,} of {wanted:,} rows")
 
+    def with_choices_of(self, process: GaussianProcess) -> Trainer:
+        """The same training of further rows, where the choices that led to this process need not be made again."""
+        return self
+
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
         """About how many seconds a fit takes on one thread (docs/decisions/0038); what depends on no clock can decide
         without chance.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from certgp.data import ChunkSource, RowSource, SubsetSource
 from certgp.data.sources import KEPT_BYTES
-from certgp.errors import CertgpError, CheckpointError, InvalidInputError, NotPositiveDefiniteError
+from certgp.errors import CertgpError, CertgpWarning, CheckpointError, InvalidInputError, NotPositiveDefiniteError
 from certgp.gp import GaussianProcess
 from certgp.gp.kinds import SingleProcess
 from certgp.training.conditioning import condition_further
@@ -43,6 +43,8 @@ _NEAR = 0.05  # nats per row: a method expected to end further behind has no fin
 _FEWEST_PROBE_ROWS = 50
 _CONSTANT_ROWS = 10_000  # that tell the scatter of y
 _SHORT_SECONDS = 5.0  # a fit that is not worth a probe
+_MOST_ROWS_AGAIN = 2_000  # up to which the winner is trained again on all rows: what was held out tells it more
+_AGAIN = 0.5  # share of the seconds left that this may be expected to take, with max_seconds
 
 
 class Contest:
@@ -64,11 +66,12 @@ class Contest:
         learned, held_out = split_rows(source, rng)
         self._order = rng.permutation(learned)  # subsamples are its beginnings
         self._held_out = source.take(held_out).to(torch.float64)
-        self.n_held_out, self.n_learned = len(held_out), len(learned)
+        self.n_rows, self.n_held_out, self.n_learned = source.n_rows, len(held_out), len(learned)
         self.rounds: list[list[Standing]] = []
         self.finals: list[Standing] = []
         self.errors: dict[str, CertgpError] = {}  # by the name of the method, the last of each
         self.left_out: list[str] = []  # methods for which there was no time
+        self.trained_again = False  # is the winner's training one on all rows?
         self.cuts: dict[str, str] = {}  # what was shortened to keep to the time limit, after the finals
         self.is_cut_short = False  # has the time limit ended a fit, or left a method out?
         self._active: tuple[Entry, Trainer, NDArray[np.int64]] | None = None
@@ -169,7 +172,12 @@ class Contest:
         return process if process is not None or not best else best[0].fit.process
 
     def complete(self, standing: Standing) -> GaussianProcess:
-        """A method's process, conditioned on the rows that it has not seen, with noise(x) where that was asked for."""
+        """A method's process of all rows: trained on them again where they are few, else conditioned on those that it
+        has not seen, with noise(x) where that was asked for.
+        """
+        again = self._train_again(standing) if self._is_worth_more(standing) else None
+        if again is not None:
+            return again
         rest = np.setdiff1d(np.arange(self._source.n_rows), standing.positions)
         process = condition_further(standing.fit.process, self._rows(rest), self._engine)
         wanted = standing.entry.settings.wants_input_noise and isinstance(process, SingleProcess)
@@ -196,6 +204,34 @@ class Contest:
             return complete
         warn_about_weak_signal(factor, self._source.n_rows)
         return restrain(complete, self._source, factor)
+
+    def _is_worth_more(self, standing: Standing) -> bool:
+        """Are rows few, and is there time to train a finalist on all of them?"""
+        few = standing.is_final and self._source.n_rows <= _MOST_ROWS_AGAIN
+        if not few or standing.fit.outcome.stopped or self.is_over:
+            return False
+        return not self._clock.has_limit or standing.seconds < _AGAIN * self._clock.left
+
+    def _train_again(self, standing: Standing) -> GaussianProcess | None:
+        """A finalist's training on all rows, with what was chosen on the way; None where it ends early or fails."""
+        kept, limit = standing.entry.keeping_in(self._finished.part(f"{standing.name}:again")), self._clock.limit()
+        trainer = kept.trainer(self._clock, limit=limit).with_choices_of(standing.fit.process)
+        if limit is not None:
+            limit.reserve(trainer.seconds_after_training(self._source.n_rows, self._source.n_columns))
+        self._clock.announce(f"{standing.name} on all rows")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CertgpWarning)  # the final has said them
+            try:
+                fit = trainer.fit(self._source, standing.entry.rank)
+                if fit.outcome.stopped:
+                    return None
+                trainer.decide_noise(fit.process, self._source)
+            except CheckpointError:
+                raise
+            except CertgpError:
+                return None
+        self.trained_again = True
+        return fit.process
 
     def _may_win(self, entry: Entry) -> bool:
         return entry.can_be_certified or not self._terms.needs_proof

@@ -187,17 +187,15 @@ class Race(Trainer):
             else:
                 warnings.warn(each, stacklevel=2)
         trials = list_trials(contest.standings, self._log_unit)
-        if self._terms.combine and len(rivals) > 1:
-            found = stack(rivals, winner, self.settings.new_generator())
-            reason = explain(contest, rivals, winner, self._terms, self._log_unit)
-            choice = self._say(explain_stack(found, winner, reason))
-            if found.pays:
-                outcome = _outcome(contest, winner)
-                return Fit(found.complete(contest), outcome, trials, found.name, choice, outcome.stopped)
-        else:
-            choice = self._say(explain(contest, rivals, winner, self._terms, self._log_unit))
-        process, outcome = contest.settle(winner), _outcome(contest, winner)
-        return Fit(process, outcome, trials, winner.name, choice, outcome.stopped)
+        combined = self._terms.combine and len(rivals) > 1
+        found = stack(rivals, winner, self.settings.new_generator()) if combined else None
+        taken = found if found is not None and found.pays else None
+        process = contest.settle(winner) if taken is None else taken.complete(contest)
+        name = winner.name if taken is None else taken.name
+        choice = explain(contest, rivals, winner, self._terms, self._log_unit)
+        choice = self._say(choice if found is None else explain_stack(found, winner, choice))
+        outcome = _outcome(contest, winner)
+        return Fit(process, outcome, trials, name, choice, outcome.stopped)
 
     def _say(self, choice: str) -> str:
         if self.settings.verbose:

@@ -27,7 +27,7 @@ def explain(contest: Contest, rivals: Sequence[Standing], winner: Standing, term
     return (
         f"{winner.name}: {_reason(rivals, winner)} on {contest.n_held_out:,} training rows held out "
         f"({scores}). Tried {', then '.join(steps)}: {seconds:.0f} CPU seconds, {winner.seconds:.0f} of them for the "
-        f"fit that was kept. {_proof(contest, winner, terms)}{_missing(contest)}"
+        f"fit that was kept.{_again(contest)} {_proof(contest, winner, terms)}{_missing(contest)}"
     )
 
 
@@ -52,6 +52,10 @@ def _reason(rivals: Sequence[Standing], winner: Standing) -> str:
     if best.name == winner.name:
         return "lowest mean negative log predictive density"
     return f"it can be certified, and {best.name} is not better by more than the standard error of the difference"
+
+
+def _again(contest: Contest) -> str:
+    return f" It was then trained again on all {contest.n_rows:,} rows." if contest.trained_again else ""
 
 
 def _missing(contest: Contest) -> str:
