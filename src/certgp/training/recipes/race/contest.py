@@ -290,13 +290,15 @@ class Contest:
             several = self._terms.thoroughness.finalists > 1
             cheap = self._cost(cheapest.entry, self.n_learned) <= _CHEAP * self._cost(ranked[0].entry, self.n_learned)
             return cheapest if several and cheap else ranked[0]
-        front = sort_by_score(self.finals)[0]
+        front, effort = sort_by_score(self.finals)[0], self._terms.thoroughness
         spent = self._spent()
         for each in ranked:
             expected = self._expected_score(each, front)
             cost = self._cost(each.entry, self.n_learned)
-            winner = cost if expected < front.score - _NEAR else self._cost(front.entry, self.n_learned)
-            allowed = max(self._terms.thoroughness.most_cost * winner, self._terms.thoroughness.free_seconds)
+            ahead = expected < front.score - _NEAR
+            winner = cost if ahead else self._cost(front.entry, self.n_learned)
+            free = effort.free_seconds if ahead else effort.free_for_ties
+            allowed = max(effort.most_cost * winner, free)
             if expected <= front.score + _NEAR + standard_error(each, front) and spent + cost <= allowed:
                 return each
         return None

@@ -18,13 +18,14 @@ class Effort:
     probe_rows: tuple[int, ...]  # of the rounds of probes, each of the better half of those before
     finalists: int  # methods trained on all rows but the held-out ones
     most_cost: float  # of all fits, in fits of the expected winner: another finalist must not exceed it ...
-    free_seconds: float  # ... unless all fits are as short as this
+    free_seconds: float  # ... unless all fits are as short as this and it is expected to be clearly ahead ...
+    free_for_ties: float  # ... or as short as this and it may only come near
 
 
 EFFORTS: Mapping[str, Effort] = {
-    "low": Effort((500, 2_000), 1, 1.0, 0.0),
-    "medium": Effort((500, 2_000), 3, 2.3, 12.0),
-    "high": Effort((1_000, 4_000), 4, 6.0, 60.0),
+    "low": Effort((500, 2_000), 1, 1.0, 0.0, 0.0),
+    "medium": Effort((500, 2_000), 3, 2.3, 12.0, 0.0),
+    "high": Effort((1_000, 4_000), 4, 6.0, 60.0, 60.0),
 }
 
 
