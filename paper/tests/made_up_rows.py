@@ -139,6 +139,18 @@ def exact_gp(nlpd: float = 0.377) -> Rows:
     ]
 
 
+def row_cost(exponent: float = 1.0, rounds: int = 9) -> Rows:
+    """Nine rounds that differ a little, for two methods."""
+    found = {f"exponent_round_{i}": exponent + 1e-3 * (i % 3) for i in range(rounds)}
+    return [
+        {"width_of": "song", "D": 90, "method": method, "rank": 100, "N": 50_000, "N_more": 200_000}
+        | {"microseconds_a_row": 6.8, "microseconds_a_row_more": 6.9, "rounds": rounds}
+        | {"exponent": exponent, "exponent_half_width": 0.01, "exponent_median": exponent}
+        | found
+        for method in ("SGPR", "MGP")
+    ]
+
+
 def electric(part: float = 0.2, splits: int = 5) -> Rows:
     """A part of the rows and all of them, and a baseline; NLPD and CPU seconds differ a little from split to split."""
     rows = [("DFGP", 0.1, part, 5.0), ("DMGP", 0.1, part, 4.0), ("DFGP", 1.0, 0.1, 50.0), ("DMGP", 1.0, 0.1, 80.0)]
@@ -216,6 +228,7 @@ def everything() -> dict[str, Rows]:
         "predictive": predictive(),
         "table-nlpd": linear(),
         "table-rmse": linear(),
+        "row-cost": row_cost(),
         "exact-gp": exact_gp(),
         "table-deep": deep(),
         "sensitivity": sensitivity(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -9,16 +10,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import certgp
 import certgp_paper
+from certgp_paper.experiments import deep_cells, linear_table
 from certgp_paper.experiments.catalogue import experiment, experiment_names
 from certgp_paper.experiments.cells import Cell, Finished
 from certgp_paper.experiments.code import cell_version, is_outdated
 from certgp_paper.experiments.store import CellStore, compute_cells
 from certgp_paper.experiments.trace import count_makers
-from certgp_paper.experiments.versions import code_version, definitions_behind
+from certgp_paper.experiments.versions import NOT_ASKED_FOR, code_version, definitions_behind
 
 ROOTS = {
     "SGPR": "certgp.estimators:SparseGP",
@@ -63,8 +66,11 @@ def test_versions_follow_the_code_of_a_method(copy):
     mercer.write_text('"""Another docstring."""\n# a comment\n' + mercer.read_text())
     edit(copy / "certgp" / "linalg.py", "is not positive definite", "has an eigenvalue that is not positive")
     # what looks at results afterwards, and a member of a class that only looks at it
-    for path in ("cli/output.py", "plots/style.py", "guarantees/certify.py", "models/file.py"):
+    for path in ("cli/output.py", "plots/style.py", "guarantees/certify.py", "models/file.py", "report/page.py"):
         (copy / "certgp" / path).write_text("CHANGED = 1\n")
+    # what these cells never ask for: here a race of warped inputs, and all it uses
+    edit(copy / "certgp" / "estimators" / "warping.py", "if gain is None:", "if gain is None or not found:")
+    (copy / "certgp" / "training" / "recipes" / "warping.py").write_text("CHANGED = 1\n")
     edit(kernels, "def __repr__(self) -> str:", "def __repr__(self) -> str:\n        1 + 1")
     # a definition that nobody uses
     edit(kernels, "class Kernel(", "_UNUSED = 1\n\n\nclass Kernel(")
@@ -84,6 +90,25 @@ def changed(copy: Path, before: dict[str, str]) -> set[str]:
 def test_bounds_count_where_an_experiment_measures_them():
     assert ("certgp.guarantees.mercer_rank", "mercer_rank") in definitions_behind((ROOTS["figure1"],))
     assert not any(module.startswith("certgp.guarantees") for module, _ in definitions_behind((ROOTS["MGP"],)))
+
+
+@pytest.mark.parametrize("method", ["SGPR", "FGP", "MGP", "DMGP", "DFGP"])
+def test_no_cell_asks_for_what_versions_leave_out(method, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4)) ** 3  # skewed: a warp would be looked at, were it asked for
+    np.savez(tmp_path / "sarcos.npz", X=X, y=np.sin(X[:, 0]) + 0.1 * rng.standard_t(2.0, 300))
+    monkeypatch.setenv("CERTGP_DATA", str(tmp_path))
+    for place in NOT_ASKED_FOR:
+        module, name = place.split(":")
+        left_out = getattr(importlib.import_module(module), name)
+        for user in [each for each in sys.modules.values() if vars(each).get(name) is left_out]:
+            monkeypatch.setattr(user, name, None)  # calling it is an error
+    by_method = {"data": "sarcos", "method": method, "split": 0}
+    if method.startswith("D"):
+        assert deep_cells.compute({**by_method, "protocol": "quick"})["nlpd"]
+        assert deep_cells.compute({**by_method, "protocol": "quick", "variant": "paper"})["nlpd"]
+    else:
+        assert linear_table.compute_cell({**by_method, "variant": "certgp", "rank": 6})["nlpd"]
 
 
 def test_what_is_no_definition_is_refused():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from certgp_paper.experiments import row_cost
 from certgp_paper.experiments.catalogue import experiment
 from certgp_paper.experiments.cells import Cell, Finished
 from certgp_paper.experiments.scaling import COLUMNS, SIZES, TRAINING_ROWS, measure, simulated_rows
@@ -34,6 +35,24 @@ def test_a_measurement_and_its_row():
     (row,) = experiment("scaling").rows([Finished(Cell("scaling", of_table), found, 1.0)])
     assert row["epochs"] == 100
     assert row["paper_seconds"] == 11_190
+
+
+def test_two_sizes_take_turns_and_give_the_exponent_of_each_round(monkeypatch):
+    asked = []
+
+    def time_fit(method, rank, X, y, epochs):
+        asked.append(len(X))
+        return 0.0, 1.0 + 1e-5 * len(X) ** 1.5 * epochs  # what is paid once does not count
+
+    monkeypatch.setattr(row_cost, "time_fit", time_fit)
+    (cell, *_) = experiment("row-cost").cells(True)
+    found = row_cost.compute_cell(cell.settings)
+    assert asked[1:9] == [1_000, 1_000, 4_000, 4_000, 4_000, 4_000, 1_000, 1_000]
+    (row,) = experiment("row-cost").rows([Finished(cell, found, 1.0)])
+    assert row["rounds"] == row_cost.ROUNDS >= 5
+    assert (row["exponent"], row["exponent_median"]) == pytest.approx((1.5, 1.5))
+    assert row["microseconds_a_row_more"] == pytest.approx(2.0 * row["microseconds_a_row"])
+    assert row["exponent_half_width"] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_seeds_are_compared_on_one_split():

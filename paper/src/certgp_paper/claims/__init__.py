@@ -13,10 +13,10 @@ from certgp_paper.claims import (
     fewer_points,
     growing_rank,
     linear,
-    not_judged,
     predictive,
     promised_ranks,
     rates,
+    row_cost,
     sizes,
 )
 from certgp_paper.claims.finding import (
@@ -25,7 +25,6 @@ from certgp_paper.claims.finding import (
     HOLDS,
     HOLDS_IN_PART,
     MIXED,
-    NOT_JUDGED,
     NOT_RUN,
     NOT_TESTABLE,
     TOPICS,
@@ -41,12 +40,12 @@ CLAIMS: tuple[Claim, ...] = (
     *promised_ranks.CLAIMS,
     *burt.CLAIMS,
     *linear.CLAIMS,
+    *row_cost.CLAIMS,
     *curves.CLAIMS,
     *growing_rank.CLAIMS,
     *deep.CLAIMS,
     *sizes.CLAIMS,
     *fewer_points.CLAIMS,
-    *not_judged.CLAIMS,
     *bounds.OUR_CLAIMS,
 )
 
@@ -57,7 +56,6 @@ __all__ = [
     "HOLDS",
     "HOLDS_IN_PART",
     "MIXED",
-    "NOT_JUDGED",
     "NOT_RUN",
     "NOT_TESTABLE",
     "TOPICS",

@@ -9,7 +9,6 @@ from certgp_paper.experiments.results import Results
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold here", "undecided here", "not run yet"
 NOT_TESTABLE = "not testable here"
-NOT_JUDGED = "not judged here"  # no experiment has the figures
 MIXED = "depends"  # holds in one reading and fails in another
 HOLDS_IN_PART, FAILS_IN_PART = "holds in part", "fails in part"  # and is undecided otherwise
 VARIANT = "variant"  # of training: certgp or paper

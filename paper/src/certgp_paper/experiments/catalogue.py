@@ -21,6 +21,7 @@ _EXPERIMENTS = {
     "table-rmse": ("linear_table", "TABLE_RMSE"),
     "seeds": ("seeds", "SEEDS_TABLE"),
     "scaling": ("scaling", "SCALING"),
+    "row-cost": ("row_cost", "ROW_COST"),
     "exact-gp": ("exact_gp", "EXACT_GP"),
     "table-deep": ("deep_table", "TABLE_DEEP"),
     "sensitivity": ("sensitivity", "SENSITIVITY"),

@@ -2,8 +2,8 @@
 
 A cell depends on the functions and classes that compute it and on those they use, inside certgp and certgp_paper: a
 change of ``ExactGP`` leaves the version of ``MercerGP`` as it was. Comments, docstrings, annotations of arguments and
-the words of errors do not count, and neither does code that looks at a finished result: bounds, files, pictures,
-commands (``_LATER``). Settings are part of the cell itself.
+the words of errors do not count. Neither does code that looks at a finished result (bounds, files, pictures, reports,
+commands: ``_LATER``), nor what no cell asks for (``NOT_ASKED_FOR``). Settings are part of the cell itself.
 
 What is found by a name at run time is not seen; whoever asks for a version names it (``code.py``).
 """
@@ -32,14 +32,23 @@ _LATER = (
     "certgp.guarantees",
     "certgp.errors:ExtrapolationWarning",
     "certgp.errors:warn_user",
+    "certgp.estimators.base:GPRegressor._certify",
     "certgp.estimators.base:GPRegressor.certify",
+    "certgp.estimators.base:GPRegressor.distribution",
+    "certgp.estimators.base:GPRegressor.partial_fit",
     "certgp.estimators.base:GPRegressor.predict_interval",
     "certgp.estimators.base:GPRegressor.predict_quantiles",
     "certgp.estimators.base:GPRegressor.rank_curve",
     "certgp.estimators.base:GPRegressor.sample_y",
     "certgp.estimators.base:GPRegressor.save",
+    "certgp.estimators.certifying",
+    "certgp.estimators.effects",
     "certgp.estimators.fingerprint",
+    "certgp.estimators.held_out:explain_certificate",
+    "certgp.estimators.notebook",
     "certgp.estimators.persistence",
+    "certgp.estimators.report_words",
+    "certgp.estimators.reporting",
     "certgp.kernels.base:Kernel.__repr__",
     "certgp.methods:registered_name",
     "certgp.gp.description",
@@ -48,6 +57,7 @@ _LATER = (
     "certgp.models.fitted:_extend",
     "certgp.models.fitted:FittedModel.sample",
     "certgp.models.format2",
+    "certgp.report",
     "certgp.training.progress",
     "certgp.version",
     "certgp_paper.claims",
@@ -62,6 +72,12 @@ _LATER = (
     "certgp_paper.experiments.results",
     "certgp_paper.datasets.download",
     "certgp_paper.datasets.fetch",
+)
+# what a fit does only where it is asked to and no cell asks: ``warp="auto"`` and ``likelihood="student"``
+NOT_ASKED_FOR = (
+    "certgp.estimators.warping:_decide",
+    "certgp.training.student:choose_student",
+    "certgp.training.student:settle_weights",
 )
 
 
@@ -92,7 +108,7 @@ def definitions_behind(roots: tuple[str, ...]) -> tuple[Definition, ...]:
         definition = waiting.pop()
         if definition not in behind:
             behind.add(definition)
-            waiting += [used for used in _used_by(definition) if not _comes_later(used, definition[0])]
+            waiting += [used for used in _used_by(definition) if not _is_left_out(used, definition[0])]
     return tuple(sorted(behind))
 
 
@@ -108,11 +124,13 @@ def _all_of(module: str) -> list[Definition]:
     return [(module, name) for name in ("", *_module(module).definitions)]
 
 
-def _comes_later(used: Definition, user: str) -> bool:
+def _is_left_out(used: Definition, user: str) -> bool:
     """Experiments may measure bounds themselves; then these are part of the result."""
     module, name = used
     if module.startswith("certgp.guarantees") and user.startswith(("certgp_paper.", "certgp.guarantees")):
         return False
+    if f"{module}:{name}" in NOT_ASKED_FOR:
+        return True
     return any(f"{module}:{name}" == later or f"{module}.".startswith(f"{later}.") for later in _LATER)
 
 

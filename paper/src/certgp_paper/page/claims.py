@@ -11,7 +11,6 @@ from certgp_paper.claims import (
     HOLDS,
     HOLDS_IN_PART,
     MIXED,
-    NOT_JUDGED,
     NOT_RUN,
     NOT_TESTABLE,
     TOPICS,
@@ -28,7 +27,6 @@ _MARKS = {
     FAILS: "✗ does not hold",
     UNDECIDED: "? undecided",
     NOT_TESTABLE: "not testable here",
-    NOT_JUDGED: "not judged",
     NOT_RUN: "not run",
 }
 _COUNTED = {
@@ -39,7 +37,6 @@ _COUNTED = {
     FAILS_IN_PART: "do not hold in one reading, undecided in another",
     MIXED: "hold in one reading, do not in another",
     NOT_TESTABLE: "not testable here",
-    NOT_JUDGED: "not judged",
     NOT_RUN: "not run",
 }
 _OURS = "(our limit)"
@@ -115,7 +112,7 @@ def claims_page(results: Results) -> str:
                     f"**{_verdict(found)}**",
                     _evidence(found),
                     f"*Rule:* {claim.rule}.{limit}",
-                    f"*In the paper:* {claim.where}.{'' if found.verdict == NOT_JUDGED else here}",
+                    f"*In the paper:* {claim.where}.{here}",
                 ]
             )
         )

@@ -104,11 +104,9 @@ def _up_to_date(result: Result, cells: int) -> str:
     """Recorded versions are not today's: how many cells the code would make the same, for all that is known."""
     if result.up_to_date is None:
         return ""
-    known = (
-        f" {result.up_to_date} of the {cells} cells are of the code as it was when these results were written, or "
-        "confirmed for it"
-    )
     others = cells - result.up_to_date
+    count = f"{result.up_to_date} of the {cells}" if others else f"All {cells}"
+    known = f" {count} cells are of the code as it was when these results were written, or confirmed for it"
     unknown = f"; whether it would give the figures of the other {others} again is not known" if others else ""
     return f"{known}{unknown}."
 

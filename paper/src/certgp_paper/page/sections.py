@@ -83,6 +83,13 @@ SECTIONS = (
     ),
     Section("seeds", "Linear models: seeds and rounding", "", summaries.seeds_summary, tables.whole_table),
     Section("scaling", "Linear models: time and memory", "", summaries.scaling_summary, tables.whole_table),
+    Section(
+        "row-cost",
+        "Linear models: is the time linear in N?",
+        "Two sizes were timed in turns, so that other load on the machine is in both.",
+        summaries.row_cost_summary,
+        tables.row_cost_tables,
+    ),
     Section("curves", "A curve from 25 points", _START, summaries.curve_summary, tables.score_tables),
     Section("ranks", "The curve at growing rank", _START, summaries.curve_summary, tables.score_tables),
     Section("exact-gp", "The exact GP on elevators", "", summaries.exact_gp_summary, tables.whole_table),

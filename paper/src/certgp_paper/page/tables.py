@@ -190,6 +190,11 @@ def score_tables(rows: Sequence[Row]) -> list[str]:
     return [all_columns(scores, hidden=("kind",))] if scores else []
 
 
+def row_cost_tables(rows: Sequence[Row]) -> list[str]:
+    """One table; single rounds are in the files."""
+    return [all_columns(rows, hidden=tuple(key for row in rows for key in row if key.startswith("exponent_round_")))]
+
+
 def whole_table(rows: Sequence[Row]) -> list[str]:
     """All rows and columns."""
     return [all_columns(rows)]
