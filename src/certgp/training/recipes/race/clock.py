@@ -19,8 +19,9 @@ class Clock:
         callbacks: Sequence[Callback],
         max_seconds: float | None = None,
         now: Callable[[], float] = time.perf_counter,
+        worked: Callable[[], float] = time.process_time,
     ) -> None:
-        self._callbacks, self._now = tuple(callbacks), now
+        self._callbacks, self._now, self._worked = tuple(callbacks), now, worked
         self._end = math.inf if max_seconds is None else now() + max_seconds
         self._stage = ""
         self.stopped = False  # by a callback of the user, or an interrupt
@@ -37,7 +38,7 @@ class Clock:
 
     def limit(self, share: float = 1.0) -> StopRule | None:
         """A time limit for one fit, which may use this share of the seconds that are left; None without an end."""
-        return StopRule(max(1e-3, share * self.left), self._now) if self.has_limit else None
+        return StopRule(max(1e-3, share * self.left), self._now, self._worked) if self.has_limit else None
 
     def announce(self, stage: str) -> None:
         """What the next fit is, for callbacks."""
