@@ -23,7 +23,7 @@ PEERS = (
     _peer("ridge", "ridge", None),
     _peer("LightGBM", "lightgbm_trees", "trees"),
     _peer("CatBoost", "catboost_trees", "trees", "RMSE"),
-    _peer("CatBoost uncertainty", "catboost_trees", "trees", "RMSEWithUncertainty"),
+    _peer("CatBoost uncertainty", "catboost_uncertainty", "trees"),
     _peer("XGBoost", "xgboost_trees", "trees"),
     _peer("NGBoost", "ngboost_trees", "trees"),
     _peer("sklearn HGB quantiles", "sklearn_trees", None),

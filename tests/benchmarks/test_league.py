@@ -372,6 +372,29 @@ def test_every_setting_that_trees_draw_matters_and_they_repeat_themselves(module
     subprocess.run([TREES, "-c", program], env=CONTESTANTS["LightGBM"].variables(threads=1), check=True)
 
 
+OVERFLOW_PROGRAM = """
+import numpy as np
+from league.catboost_trees import Boosting
+from league.catboost_uncertainty import LOSS, Guarded
+from league.search import Deadline, Rows
+
+X = np.random.default_rng(0).standard_normal((200, 3))
+rows, far = Rows(X, X[:, 0]), Rows(X[:20], np.full(20, 1e200))  # whose squares have no double
+learner = Guarded(Boosting(0, LOSS))
+found = learner.train({"eval_metric": LOSS}, rows, far, 10, Deadline(None)).predict(X[:5])
+assert learner.overflown == 1
+assert np.allclose(found, [[X[:, 0].mean(), X[:, 0].var()]])
+learner.train({"eval_metric": LOSS}, rows, rows, 10, Deadline(None))
+assert learner.overflown == 1
+"""
+
+
+@pytest.mark.skipif(not TREES.exists(), reason="needs the peers: make peers")
+def test_a_likelihood_that_overflows_loses_a_candidate_and_not_the_search():
+    variables = CONTESTANTS["LightGBM"].variables(threads=1)
+    subprocess.run([TREES, "-c", OVERFLOW_PROGRAM], env=variables, check=True)
+
+
 def test_ridge_is_ridge_with_errors_of_rows_left_out():
     job = linear_job(40)
     found, about = ridge.run(job)
