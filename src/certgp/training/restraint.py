@@ -36,7 +36,8 @@ _GAIN = 10.0  # nats for each learned number that rows must gain over a constant
 _FACTORS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0)
 CONSTANT = math.inf
 _RATIO = NOISE_RATIO_BOUNDS[1]  # of noise to signal, at which nothing but the noise is left
-_STANDARD_ERRORS = 1.0  # by which rows must prefer a process to a constant
+_STANDARD_ERRORS = 1.0  # by which rows held out in a race must prefer a process to a constant
+_CLEARLY = 2.0  # the same of rows that choose among factors, where several may look better by chance
 
 
 def count_learned(process: GaussianProcess) -> int:
@@ -76,9 +77,9 @@ def split_folds(source: RowSource, rng: np.random.Generator) -> Iterator[tuple[N
 
 
 def choose_factor(trained: Sequence[tuple[GaussianProcess, RowSource, Chunk]]) -> float:
-    """One where rows that processes have not seen are better off with them than with a constant, by more than a
-    standard error; else the factor of the noise ratio under which they are likeliest, ``CONSTANT`` where none is better
-    than that. Of each process its own rows, and those others.
+    """One where rows that processes have not seen are better off with them than with a constant, by more than two
+    standard errors; else the factor of the noise ratio under which they are likeliest, ``CONSTANT`` where none is
+    better than that. Of each process its own rows, and those others.
     """
     constant = np.concatenate([_constant_losses(rows.take(slice(None)), out) for _, rows, out in trained])
     best, least = CONSTANT, math.inf
@@ -86,7 +87,7 @@ def choose_factor(trained: Sequence[tuple[GaussianProcess, RowSource, Chunk]]) -
         losses = np.concatenate([_losses(restrain(process, rows, factor), out) for process, rows, out in trained])
         gains = constant - losses
         error = float(gains.std()) / math.sqrt(len(gains))
-        if losses.mean() < least and gains.mean() > _STANDARD_ERRORS * error:
+        if losses.mean() < least and gains.mean() > _CLEARLY * error:
             best, least = factor, float(losses.mean())
             if factor == 1.0:  # a fit that beats a constant stays as it is
                 break
