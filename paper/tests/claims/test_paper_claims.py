@@ -90,7 +90,8 @@ def test_time_is_linear_where_every_exponent_is_clearly_below_the_limit():
 
     linear = made_up.row_cost()
     assert judged(linear).brief == (
-        "from 50,000 to 200,000 rows time grows like N^1.00 to N^1.00 (± 0.00, SGPR with 90 columns), 9 rounds"
+        "from 50,000 to 200,000 rows time grows like N^1.00 to N^1.00 (± 0.00, SGPR with 90 columns), 2 of 2 "
+        "clearly below N^1.1, 9 rounds"
     )
     assert judged(linear, [row | {"D": 19} for row in made_up.row_cost(1.2)]).verdict == FAILS
     assert judged(linear, [row | {"D": 19} for row in made_up.row_cost(1.0995)]).verdict == UNDECIDED

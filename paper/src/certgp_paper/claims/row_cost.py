@@ -28,11 +28,13 @@ def _is_linear(results: Results) -> Finding:
     sizes = next(f"{row['N']:,} to {row['N_more']:,}" for row in rows_of(results, "row-cost") if exponents_of(row))
     rounds = min(map(len, found.values()))
     worst = max(means, key=lambda name: means[name].mean)
-    verdict = all_negative([[each - _LARGEST for each in values] for values in found.values()])
+    above = [[each - _LARGEST for each in values] for values in found.values()]
+    verdict, clear = all_negative(above), sum(sample_mean(each, len(above)).is_negative for each in above)
     text = "; ".join(f"{name}: {each.text().removeprefix('+')}" for name, each in means.items())
     brief = (
         f"from {sizes} rows time grows like N^{min(each.mean for each in means.values()):.2f} to "
-        f"N^{means[worst].mean:.2f} (± {means[worst].half_width:.2f}, {worst}), {rounds} rounds"
+        f"N^{means[worst].mean:.2f} (± {means[worst].half_width:.2f}, {worst}), {clear} of {len(above)} clearly below "
+        f"N^{_LARGEST:g}, {rounds} rounds"
     )
     few = Finding(UNDECIDED, f"fewer than {FEWEST} rounds; {text}", brief)
     return few if rounds < FEWEST else replace(few, verdict=verdict, evidence=text)
