@@ -12,6 +12,7 @@ from estimator_cases import problem
 import certgp
 from certgp import AutoGP, SparseGP
 from certgp.errors import CertgpWarning, InvalidInputError, NotCertifiableError, WeakSignalWarning
+from certgp.training.recipes.local_rounds import LocalTraining
 from certgp.training.recipes.race.contest import Contest
 
 pytestmark = pytest.mark.filterwarnings("ignore::certgp.errors.CertgpWarning")
@@ -68,6 +69,23 @@ def test_few_rows_have_all_a_say_in_the_noise():
     gp = AutoGP(candidates=("exact", "local"), max_iter=30, random_state=0).fit(X, y)
     assert gp.noise_gain_.accepted
     assert "trained again on all 230 rows" in gp.choice_
+
+
+def test_the_second_training_of_a_local_model_keeps_its_kernel(monkeypatch):
+    kernels, choose = [], LocalTraining._choose_kernel
+
+    def watch(self, starts):
+        kernels.append([start.kernel.name for start in starts])
+        return choose(self, starts)
+
+    monkeypatch.setattr(LocalTraining, "_choose_kernel", watch)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (600, 2))
+    y = np.sign(np.sin(6.0 * X[:, 0])) + X[:, 1] + 0.1 * rng.standard_normal(600)
+    gp = AutoGP(4, candidates=("local", "fourier"), warp=False, random_state=0).fit(X, y)
+    assert gp.method_ == "local"
+    assert kernels == [["matern12", "matern32", "matern52"], [gp.kernel_.name]]
+    assert gp.noise_gain_ is not None
 
 
 def test_it_is_the_model_it_names():
@@ -245,6 +263,20 @@ def test_an_interrupt_ends_with_the_best_model_so_far(calls):
     assert gp.stop_reason_ == "the fit was interrupted"
     assert not gp.converged_
     assert gp.n_rows_ == 200
+    assert gp.score(X, y) > 0.8
+
+
+def test_an_interrupt_while_the_winner_learns_from_all_rows_leaves_the_final():
+    X, y = problem(n=200, d=2)
+
+    def callback(record) -> bool:
+        return "on all rows" in record.stage and interrupt()
+
+    gp = AutoGP(10, candidates=("exact", "local"), max_iter=10, random_state=0, callbacks=[callback])
+    with pytest.warns(CertgpWarning, match="the fit was interrupted; this is the best model so far"):
+        gp.fit(X, y)
+    assert gp.n_rows_ == 200
+    assert "trained again" not in gp.choice_
     assert gp.score(X, y) > 0.8
 
 
