@@ -140,6 +140,13 @@ def test_where_rows_are_few_the_winner_is_trained_on_all_of_them(rows, last):
     assert ("trained again on all" in fit.choice) == (last == rows)
 
 
+def test_a_method_whose_probe_is_ahead_of_the_finals_has_one_though_it_is_dearer():
+    cheap = replace(entry("cheap", Estimated(Fake(0.75), 0.1)), is_seeded=True)
+    fit = Race([cheap, entry("dear", Estimated(Fake(1.0), 2.0))], settings(), Terms()).fit(source(), 1)
+    assert [(each.name, each.rows) for each in fit.trials] == [("dear", 160), ("cheap", 160)]
+    assert 0.0 < fit.trials[1].score - fit.trials[0].score < 0.05
+
+
 def test_a_training_cut_short_by_the_user_leaves_the_final():
     stop = [False]
     entries = [entry("a", Fake(1.0), max_iter=5), entry("far", Fake(100.0), max_iter=5)]

@@ -295,9 +295,8 @@ class Contest:
         for each in ranked:
             expected = self._expected_score(each, front)
             cost = self._cost(each.entry, self.n_learned)
-            ahead = expected < front.score - _NEAR
-            winner = cost if ahead else self._cost(front.entry, self.n_learned)
-            free = effort.free_seconds if ahead else effort.free_for_ties
+            winner = cost if expected < front.score - _NEAR else self._cost(front.entry, self.n_learned)
+            free = effort.free_seconds if expected < front.score else effort.free_for_ties
             allowed = max(effort.most_cost * winner, free)
             if expected <= front.score + _NEAR + standard_error(each, front) and spent + cost <= allowed:
                 return each
