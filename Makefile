@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 # One OpenBLAS/OpenMP thread per test worker: two workers share two cores.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 WORKERS ?= 2
+# Cells of the league that are played at a time: CPU seconds count, so as many as cores are idle.
+JOBS ?= 1
 
 .PHONY: demo test check format lint types layers bench soundness mutation peers league recipes kills reproduction docs pictures load fuzz optimisation clean help
 
@@ -65,7 +67,7 @@ peers: $(READY) .peers/gpflow/.ready .peers/gpytorch/.ready .peers/gpboost/.read
 	touch $@
 
 league: peers
-	$(BIN)/python benchmarks/league.py run
+	$(BIN)/python benchmarks/league.py run --jobs $(JOBS)
 	$(BIN)/python benchmarks/league.py page
 
 # Neither is a dependency of anything here.

@@ -8,7 +8,8 @@
 
 A cell is a contestant on a split of a data set: a process of its own on one thread, whose fit sees no test targets.
 Finished cells are lines of benchmarks/results/league.jsonl; a run that was stopped goes on after them. ``--renew``
-plays again what other code made than today's, ``--retry`` what failed or did not finish. Data: ``CERTGP_DATA``.
+plays again what other code made than today's, ``--retry`` what failed or did not finish, ``--jobs 2`` two at a time,
+for as many idle cores. Data: ``CERTGP_DATA``.
 """
 
 from __future__ import annotations
@@ -17,16 +18,18 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
+from typing import TypeVar
 
 from certgp.errors import DataFileError
 from certgp_paper.experiments.cells import Finished
 from certgp_paper.experiments.store import CellStore
 from league.contestants import CONTESTANTS, FIRST
-from league.data import DATA, SPLITS, load_rows
+from league.data import DATA, SPLITS, Rows, load_rows
 from league.page import write_page
 from league.play import FAMILY, FINISHED, cell_of, cell_version, made_by, play
 from league.table import Key, Table, read_table
@@ -34,6 +37,7 @@ from league.versions import outdated
 from peers.contestants import Contestant, missing_environments
 
 HERE = Path(__file__).resolve().parent
+Given, Found = TypeVar("Given"), TypeVar("Found")
 
 
 def main() -> None:
@@ -42,24 +46,50 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Play what is missing."""
+    """Play what is missing, ``--jobs`` cells at a time."""
     store = CellStore(options.results)
     refuse_what_is_missing(options)
     rows_of = lru_cache(maxsize=len(DATA))(load_rows)  # of one split
-    with tempfile.TemporaryDirectory() as folder:
-        for data, contestant, split in wanted(options):
-            kept = store.load(cell_of(data, contestant.name, split))
-            if kept is not None and not is_to_be_played_again(kept, contestant, options):
-                continue
-            rows = rows_of(data, split)
-            if contestant.most_rows is not None and len(rows.y) > contestant.most_rows:
-                continue  # the page says so
-            started, code = time.perf_counter(), made_by(contestant, data, split)
-            result = play(contestant, rows, split, Path(folder), options.environments)
-            cell = cell_of(data, contestant.name, split)
-            store.save(Finished(cell, result, time.perf_counter() - started, code))
-            print(line_of(cell.settings, result), flush=True)
+
+    def play_one(cell: tuple[str, Contestant, int]) -> tuple[Finished, str]:
+        data, contestant, split = cell
+        started, code = time.perf_counter(), made_by(contestant, data, split)
+        with tempfile.TemporaryDirectory() as folder:
+            result = play(contestant, rows_of(data, split), split, Path(folder), options.environments)
+        played = cell_of(data, contestant.name, split)
+        return Finished(played, result, time.perf_counter() - started, code), line_of(played.settings, result)
+
+    missing = (cell for cell in wanted(options) if is_missing(store, *cell, options, rows_of))
+    for finished, line in in_turns(play_one, missing, options.jobs):
+        store.save(finished)
+        print(line, flush=True)
     store.compact(FAMILY)
+
+
+def in_turns(work: Callable[[Given], Found], given: Iterable[Given], jobs: int) -> Iterator[Found]:
+    """What comes of each, as soon as it is there, with so many under way at a time; the next is asked for only then."""
+    waiting = iter(given)
+    with ThreadPoolExecutor(jobs) as pool:
+        under_way = {pool.submit(work, each) for each in islice(waiting, jobs)}
+        while under_way:
+            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            under_way |= {pool.submit(work, each) for each in islice(waiting, len(done))}
+            yield from (each.result() for each in done)
+
+
+def is_missing(
+    store: CellStore,
+    data: str,
+    contestant: Contestant,
+    split: int,
+    options: argparse.Namespace,
+    rows_of: Callable[[str, int], Rows],
+) -> bool:
+    """Is this cell to be played? Those on more rows than a contestant can take are not; the page says so."""
+    kept = store.load(cell_of(data, contestant.name, split))
+    if kept is not None and not is_to_be_played_again(kept, contestant, options):
+        return False
+    return contestant.most_rows is None or len(rows_of(data, split).y) <= contestant.most_rows
 
 
 def wanted(options: argparse.Namespace) -> Iterator[tuple[str, Contestant, int]]:
@@ -136,6 +166,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--results", type=Path, default=HERE / "results", help="the folder of league.jsonl")
     parser.add_argument("--environments", type=Path, default=HERE.parent / ".peers", help="where `make peers` put them")
     parser.add_argument("--out", type=Path, default=HERE.parent / "docs", help="the folder of league.md")
+    parser.add_argument("--jobs", type=int, default=1, help="cells at a time, each on one thread (default 1)")
     parser.add_argument("--renew", action="store_true", help="play again what other code made than today's")
     parser.add_argument("--retry", action="store_true", help="play again what failed or did not finish")
     return parser.parse_args()

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
@@ -492,7 +493,7 @@ def command():
 
 
 def options(results: Path, **changes) -> argparse.Namespace:
-    given = {"data": ["bike"], "contestants": ["ridge"], "splits": [0], "renew": False, "retry": False}
+    given = {"data": ["bike"], "contestants": ["ridge"], "splits": [0], "jobs": 1, "renew": False, "retry": False}
     return argparse.Namespace(**given | {"results": results, "environments": results} | changes)
 
 
@@ -638,6 +639,20 @@ def test_two_runs_side_by_side_keep_each_others_cells(rows, tmp_path, monkeypatc
     monkeypatch.setattr(league, "play", play_beside_another)
     league.run(options(tmp_path, splits=[0, 1, 2]))
     assert set(read_table(tmp_path).cells) == {(data, "ridge", i) for data in ("yacht", "bike") for i in range(3)}
+
+
+def test_two_cells_are_played_at_a_time(rows, tmp_path, monkeypatch):
+    league, both_are_there, folders = command(), threading.Barrier(2, timeout=60), []
+
+    def play(contestant, rows, split, folder, environments):
+        folders.append(folder)
+        both_are_there.wait()
+        return cell(0.0)
+
+    monkeypatch.setattr(league, "play", play)
+    league.run(options(tmp_path, splits=[0, 1, 2, 3], jobs=2))
+    assert set(read_table(tmp_path).cells) == {("bike", "ridge", i) for i in range(4)}
+    assert len(set(folders)) == 4
 
 
 # ---------------------------------------------------------------------------------------- ranks and page
