@@ -6,10 +6,13 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 from estimator_cases import assert_mentions, every_estimator, small
 
 from certgp import AutoGP, CertgpWarning, ExactGP, FourierGP, MercerGP
+from certgp.data import Chunk, ChunkSource
 from certgp.errors import ExtrapolationWarning, FarPredictionWarning, RepeatedRowsWarning, WeakSignalWarning
+from certgp.training import restraint
 
 _WORST = 0.05  # nats per row behind a constant
 
@@ -59,6 +62,17 @@ def test_without_confirmation_a_fit_stays_as_its_objective_has_it(model):
     model, found = fit_and_listen(model.set_params(confirm=False), X, y)
     assert WeakSignalWarning not in found
     assert model.nlpd(X_test, y_test) > constant_nlpd(y, y_test) + 0.5  # which is what the confirmation is for
+
+
+@pytest.mark.parametrize(("standard_errors", "factor"), [(1.5, restraint.CONSTANT), (2.5, 1.0)])
+def test_rows_left_out_must_prefer_a_fit_clearly(monkeypatch, standard_errors, factor):
+    """The best of seven factors gains more than one standard error by chance too often (docs/decisions/0058)."""
+    gains = np.tile([1.0, -1.0], 50) + standard_errors * 0.1
+    monkeypatch.setattr(restraint, "_constant_losses", lambda rows, out: gains)
+    monkeypatch.setattr(restraint, "_losses", lambda process, out: np.zeros(100))
+    monkeypatch.setattr(restraint, "restrain", lambda process, rows, factor: process)
+    rows = ChunkSource(Chunk(torch.zeros(3, 1), torch.zeros(3)))
+    assert restraint.choose_factor([(None, rows, rows.take(slice(None)))]) == factor
 
 
 @every_estimator
