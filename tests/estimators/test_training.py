@@ -41,7 +41,8 @@ every_objective = pytest.mark.parametrize(
 @pytest.mark.parametrize("start", [{}, {"length_scale": 0.2}], ids=str)
 @pytest.mark.filterwarnings("ignore::certgp.errors.ConvergenceWarning")
 def test_the_optimum_beats_the_start(cls, options, start):
-    learned = small(cls, **options, **start).fit(X, Y)
+    """Of the objective alone: rows left out may then ask for more noise than is likeliest (docs/decisions/0041)."""
+    learned = small(cls, **options, **start, confirm=False).fit(X, Y)
     kept = small(cls, **options, **start, optimize=False).fit(X, Y)
     assert learned.log_marginal_likelihood_ > kept.log_marginal_likelihood_
 
