@@ -1,4 +1,4 @@
-"""CatBoost: squared error with constant noise, or RMSEWithUncertainty, a Gaussian with a variance of its own."""
+"""CatBoost: squared error with constant noise."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from league.search import (
     log_uniform,
     more_depth,
 )
-from league.tree_runs import gaussian_loss, run_gaussian, run_point, squared_error
-
-STOPPED_BY = ("RMSEWithUncertainty", "RMSE")  # a few rows of which it is too sure end the first one early
+from league.tree_runs import run_point, squared_error
 
 GROW = ("SymmetricTree", "Depthwise")
 
@@ -37,18 +35,17 @@ class Watch:
 
 
 class Boosting:
-    """Oblivious trees."""
+    """Trees that are grown level by level."""
 
     defaults: ClassVar[Settings] = {"learning_rate": 0.1, "depth": 6}
+    loss = staticmethod(squared_error)
 
-    def __init__(self, seed: int, loss: str) -> None:
+    def __init__(self, seed: int, loss: str = "RMSE") -> None:
         self.fixed = {"loss_function": loss, "thread_count": 1, "random_seed": seed, "bootstrap_type": "MVS"}
         self.fixed |= {"allow_writing_files": False, "logging_level": "Silent"}
-        self.loss = squared_error if loss == "RMSE" else gaussian_loss
 
     def draw(self, rng: np.random.Generator, n: int) -> Settings:
-        stopped_by = {} if self.loss is squared_error else {"eval_metric": STOPPED_BY[rng.integers(2)]}
-        return stopped_by | {
+        return {
             "learning_rate": log_uniform(rng, 0.03, 0.3 if n <= MANY_ROWS else 0.5),
             "depth": int(rng.integers(4 + more_depth(n) // 2, 10 + more_depth(n))),
             "grow_policy": GROW[rng.integers(2)],
@@ -69,8 +66,7 @@ class Boosting:
 
 
 def run(job: Job):
-    train = run_point if job.variant == "RMSE" else run_gaussian
-    found, about = train(Boosting(job.seed, job.variant), job)
+    found, about = run_point(Boosting(job.seed), job)
     return found, {"catboost": catboost.__version__, **about}
 
 

@@ -12,23 +12,29 @@ import numpy as np
 from league.catboost_trees import Boosting
 from league.protocol import Job, serve
 from league.search import Deadline, Rows, Settings, Trained
-from league.tree_runs import run_gaussian
+from league.tree_runs import gaussian_loss, run_gaussian
 
 LOSS = "RMSEWithUncertainty"
+STOPPED_BY = (LOSS, "RMSE")  # a few rows of which it is too sure end the first one early
 OVERFLOWN = "invalid float value"
 
 
 class Guarded:
-    """Boosting whose losses may overflow."""
+    """Boosting of a mean and a variance, whose losses may overflow."""
 
-    def __init__(self, boosting: Boosting) -> None:
-        self.defaults, self.draw, self.loss = boosting.defaults, boosting.draw, boosting.loss
-        self._train = boosting.train
+    defaults = Boosting.defaults
+    loss = staticmethod(gaussian_loss)
+
+    def __init__(self, seed: int) -> None:
+        self._boosting = Boosting(seed, LOSS)
         self.overflown = 0
+
+    def draw(self, rng: np.random.Generator, n: int) -> Settings:
+        return {"eval_metric": STOPPED_BY[rng.integers(2)]} | self._boosting.draw(rng, n)
 
     def train(self, settings: Settings, rows: Rows, held: Rows | None, rounds: int, deadline: Deadline) -> Trained:
         try:
-            return self._train(settings, rows, held, rounds, deadline)
+            return self._boosting.train(settings, rows, held, rounds, deadline)
         except catboost.CatBoostError as error:
             if OVERFLOWN not in str(error):
                 raise
@@ -38,7 +44,7 @@ class Guarded:
 
 
 def run(job: Job):
-    learner = Guarded(Boosting(job.seed, LOSS))
+    learner = Guarded(job.seed)
     found, about = run_gaussian(learner, job)
     return found, {"catboost": catboost.__version__, "overflown": learner.overflown, **about}
 

@@ -22,7 +22,7 @@ def _peer(name: str, module: str, environment: str | None, variant: str = "", ro
 PEERS = (
     _peer("ridge", "ridge", None),
     _peer("LightGBM", "lightgbm_trees", "trees"),
-    _peer("CatBoost", "catboost_trees", "trees", "RMSE"),
+    _peer("CatBoost", "catboost_trees", "trees"),
     _peer("CatBoost uncertainty", "catboost_uncertainty", "trees"),
     _peer("XGBoost", "xgboost_trees", "trees"),
     _peer("NGBoost", "ngboost_trees", "trees"),

@@ -341,10 +341,10 @@ def test_a_search_without_seconds_judges_the_defaults_alone():
 TREES = ROOT / ".peers" / "trees" / "bin" / "python"
 TREE_PROGRAM = """
 import numpy as np
-from league.{module} import Boosting
+from league.{module} import {learner}
 from league.search import Deadline, Rows
 
-rng, learner = np.random.default_rng(0), Boosting({arguments})
+rng, learner = np.random.default_rng(0), {learner}(0)
 X = rng.standard_normal((2_000, 12))
 binary = (X > 0.0).astype(float)  # many splits are equally good: a tree without a seed chooses among them by chance
 y = X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.standard_normal(2_000)
@@ -362,29 +362,28 @@ assert np.array_equal(trained(one, binary), trained(one, binary))
 
 @pytest.mark.skipif(not TREES.exists(), reason="needs the peers: make peers")
 @pytest.mark.parametrize(
-    ("module", "arguments"),
+    ("module", "learner"),
     [
-        ("lightgbm_trees", "0"),
-        ("xgboost_trees", "0"),
-        ("ngboost_trees", "0"),
-        ("catboost_trees", "0, 'RMSE'"),
-        ("catboost_trees", "0, 'RMSEWithUncertainty'"),
+        ("lightgbm_trees", "Boosting"),
+        ("xgboost_trees", "Boosting"),
+        ("ngboost_trees", "Boosting"),
+        ("catboost_trees", "Boosting"),
+        ("catboost_uncertainty", "Guarded"),
     ],
 )
-def test_every_setting_that_trees_draw_matters_and_they_repeat_themselves(module, arguments):
-    program = TREE_PROGRAM.format(module=module, arguments=arguments)
+def test_every_setting_that_trees_draw_matters_and_they_repeat_themselves(module, learner):
+    program = TREE_PROGRAM.format(module=module, learner=learner)
     subprocess.run([TREES, "-c", program], env=CONTESTANTS["LightGBM"].variables(threads=1), check=True)
 
 
 OVERFLOW_PROGRAM = """
 import numpy as np
-from league.catboost_trees import Boosting
 from league.catboost_uncertainty import LOSS, Guarded
 from league.search import Deadline, Rows
 
 X = np.random.default_rng(0).standard_normal((200, 3))
 rows, far = Rows(X, X[:, 0]), Rows(X[:20], np.full(20, 1e200))  # whose squares have no double
-learner = Guarded(Boosting(0, LOSS))
+learner = Guarded(0)
 found = learner.train({"eval_metric": LOSS}, rows, far, 10, Deadline(None)).predict(X[:5])
 assert learner.overflown == 1
 assert np.allclose(found, [[X[:, 0].mean(), X[:, 0].var()]])
