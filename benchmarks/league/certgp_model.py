@@ -56,7 +56,8 @@ def run(job: Job):
 
 
 def describe_trial(trial) -> dict[str, object]:
-    return {"method": trial.name, "nlpd": trial.score, "cpu_seconds": trial.seconds, "rows": trial.rows}
+    seconds = {"cpu_seconds": trial.seconds, "cpu_seconds_again": trial.seconds_again}
+    return {"method": trial.name, "nlpd": trial.score, "rows": trial.rows, **seconds}
 
 
 if __name__ == "__main__":

@@ -325,7 +325,7 @@ def combined() -> tuple[AutoGP, np.ndarray, np.ndarray]:
     rough = np.where(X[:, 0] > 1, np.sign(np.sin(9 * X[:, 1])), np.sin(2 * X[:, 1]))
     y = rough + 0.02 * rng.standard_normal(300)
     names = ("exact", "exact-matern")
-    return AutoGP(candidates=names, combine=True, noise="constant", max_iter=30, random_state=0).fit(X, y), X, y
+    return AutoGP(candidates=names, combine=True, noise="constant", max_iter=60, random_state=0).fit(X, y), X, y
 
 
 def test_finalists_are_combined_where_held_out_rows_gain_by_it(combined):

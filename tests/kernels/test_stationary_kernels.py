@@ -91,6 +91,23 @@ def test_gradient_flows_to_inputs_and_parameters(family):
     assert torch.autograd.gradcheck(value, [a.requires_grad_() for a in arguments])
 
 
+@families
+def test_gradient_where_rows_are_the_same(family):
+    """A distance of zero has no slope; the length-scales must not notice it."""
+    X = random_inputs(7, 5, 2)
+    X = torch.cat([X, X[:2]])
+    assert torch.autograd.gradcheck(lambda scale: family(scale)(X, X), [tensor([0.8, 1.9]).requires_grad_()])
+
+
+@families
+def test_gradient_of_more_rows_than_one_part_has(family, monkeypatch):
+    monkeypatch.setattr("certgp.kernels.stationary._PART", 12)
+    arguments = random_inputs(7, 11, 2), random_inputs(8, 3, 2), tensor([0.8, 1.9])
+    value = family(SCALES[:2])(arguments[0], arguments[1])
+    assert value.shape == (11, 3)
+    assert torch.autograd.gradcheck(lambda X, Z, scale: family(scale)(X, Z), [a.requires_grad_() for a in arguments])
+
+
 # -------------------- spectral law
 
 

@@ -125,7 +125,7 @@ class Watched:
     seen: list[int]
 
     def __call__(self, own: Settings) -> FakeTrainer:
-        trainer = FakeTrainer(own, 1.0, 0.0)
+        trainer = FakeTrainer(own, 1.0, 0.01)
         fit_at = trainer.fit_at
         trainer.fit_at = lambda rows, rank: self.seen.append(rows.n_rows) or fit_at(rows, rank)
         return trainer
@@ -138,6 +138,7 @@ def test_where_rows_are_few_the_winner_is_trained_on_all_of_them(rows, last):
     fit = Race(entries, settings(), Terms()).fit(source(rows), 1)
     assert (seen[-1], fit.process.n_rows) == (last, rows)
     assert ("trained again on all" in fit.choice) == (last == rows)
+    assert [each.seconds_again > 0.0 for each in fit.trials] == [last == rows, False]
 
 
 def test_a_method_whose_probe_is_ahead_of_the_finals_has_one_though_it_is_dearer():

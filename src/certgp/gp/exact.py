@@ -35,12 +35,24 @@ def exact_log_evidence(K: Tensor, y: Tensor, noise_variance: float | Tensor) -> 
 
 @dataclass(frozen=True, eq=False)
 class ExactProfile:
-    """Negative log evidence with the signal variance maximised out, and its gradient."""
+    """Negative log evidence with the signal variance maximised out; its gradient is found when it is asked for."""
 
     value: float
     signal_variance: float
-    by_correlation: Tensor  # dL/dR (N, N), R the correlation matrix
-    by_log_ratio: float  # dL/d log g, g = s2 / sf2
+    _factor: Tensor  # L (N, N) with S = L L'
+    _weights: Tensor  # a = S^-1 y (N,)
+    _noise: float | Tensor  # g, or g / weight (N,)
+
+    @cached_property
+    def by_correlation(self) -> Tensor:
+        """dL/dR (N, N), R the correlation matrix."""
+        inverse, a = torch.cholesky_inverse(self._factor), self._weights
+        return inverse.addr_(a, a, alpha=-1.0 / self.signal_variance).mul_(0.5)
+
+    @property
+    def by_log_ratio(self) -> float:
+        """dL/d log g, g = s2 / sf2."""
+        return float((self._noise * self.by_correlation.diagonal()).sum())
 
 
 def profile_exact_evidence(
@@ -51,12 +63,13 @@ def profile_exact_evidence(
     L = 1/2 [ N + log|S| + N log sf2 + N log 2 pi ],   dL/dS = 1/2 (S^-1 - a a' / sf2),  a = S^-1 y
     """
     n, noise = y.shape[0], noise_ratio if weight is None else noise_ratio / weight
-    L = cholesky(correlation + noise * eye_like(correlation), EXACT_REMEDY)
+    S = correlation.clone()
+    S.diagonal().add_(noise)
+    L = cholesky(S, EXACT_REMEDY)
     a = solve_lower_transposed(L, solve_lower(L, y))
     sf2 = max(float(y @ a) / n, torch.finfo(torch.float64).tiny)
-    by_correlation = 0.5 * (torch.cholesky_inverse(L) - torch.outer(a, a) / sf2)
     value = 0.5 * (n + float(log_det_from_cholesky(L)) + n * math.log(sf2) + n * math.log(2.0 * math.pi))
-    return ExactProfile(value, sf2, by_correlation, float((noise * by_correlation.diagonal()).sum()))
+    return ExactProfile(value, sf2, L, a, noise)
 
 
 class ExactProcess(GaussianProcess):

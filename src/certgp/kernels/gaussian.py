@@ -12,10 +12,9 @@ from torch.overrides import has_torch_function
 from certgp.kernels.base import Kernel
 from certgp.kernels.mercer import MercerExpansion
 from certgp.kernels.parameters import LENGTH, VARIANCE
-from certgp.kernels.stationary import distance_rounding, spread
+from certgp.kernels.stationary import distance_rounding, pull_back, row_parts, spread, with_ones
 from certgp.linalg import UNIT_ROUNDOFF
 
-_PART = 2**17  # numbers (1 MiB in float64)
 _FAR = 100.0  # length-scales from the centre, from where on |x|^2 + |z|^2 - 2 x'z has lost too many digits
 
 
@@ -92,17 +91,15 @@ class _GaussianCorrelation(torch.autograd.Function):
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         (X, Z, length_scale, K), (G,) = ctx.saved_tensors, grad_outputs
         by_X = torch.empty_like(X) if ctx.needs_input_grad[0] else None
-        z_one = torch.cat([Z, Z.new_ones((len(Z), 1))], 1)
-        x_one = torch.cat([X, X.new_ones((len(X), 1)), X.square()], 1)
+        z_one, x_one = with_ones(Z), torch.cat([with_ones(X), X.square()], 1)
         moments = Z.new_zeros((len(Z), x_one.shape[1]))
-        size = max(1, _PART // len(Z))
-        for part in (slice(start, start + size) for start in range(0, len(X), size)):
+        for part in row_parts(len(X), len(Z)):
             T = G[:, part] * K[:, part]
             moments.addmm_(T, x_one[part])
             if by_X is not None:
-                by_X[part] = _pull_back(T.mT @ z_one, X[part]) / length_scale
+                by_X[part] = pull_back(X[part], T.mT @ z_one) / -length_scale
         d = X.shape[1]
-        by_Z = _pull_back(moments[:, : d + 1], Z) / length_scale
+        by_Z = pull_back(Z, moments[:, : d + 1]) / -length_scale
         first, total, second = moments.split([d, 1, d], 1)
         by_scale = (second - 2.0 * Z * first + total * Z.square()).sum(0) / length_scale
         return by_X, by_Z, by_scale
@@ -118,8 +115,3 @@ def _exponent(X: Tensor, Z: Tensor) -> Tensor:
     left = torch.cat([Z, -0.5 * squares, Z.new_ones((len(Z), 1))], 1)
     right = torch.cat([X, X.new_ones((len(X), 1)), -0.5 * X.square().sum(1, keepdim=True)], 1)
     return (left @ right.mT).clamp_(max=0.0)
-
-
-def _pull_back(moments: Tensor, own: Tensor) -> Tensor:
-    """T others - diag(T 1) own from moments = T [others, 1]."""
-    return moments[:, :-1] - moments[:, -1:] * own

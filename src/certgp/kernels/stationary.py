@@ -1,21 +1,106 @@
-"""Distances between rows in units of the length-scales, and how they are rounded: what stationary families share."""
+"""Functions of the distance between rows in units of the length-scales: what stationary families share."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.overrides import has_torch_function
 
 from certgp.linalg import UNIT_ROUNDOFF
 
 
+class Radial(NamedTuple):
+    """A function u(r) of the distance, and its slope over the distance."""
+
+    value: Callable[[Tensor], Tensor]  # u(r)
+    slope: Callable[[Tensor], Tensor]  # u'(r) / r, and 0 at r = 0 where it has no limit
+
+
 def scaled_distance(X: Tensor, Z: Tensor, length_scale: Tensor) -> Tensor:
-    """|(x_i - z_j) / l| (n, m) from differences: the matrix-product form would lose half the digits near zero, where
-    some correlations have a kink.
+    """r_ij = |(x_i - z_j) / l| (n, m) from differences: the matrix-product form would lose half the digits near zero,
+    where some correlations have a kink.
     """
+    return radial_function(X, Z, length_scale, _IDENTITY)
+
+
+def radial_function(X: Tensor, Z: Tensor, length_scale: Tensor, radial: Radial) -> Tensor:
+    """u(r) (n, m) of ``scaled_distance(X, Z)``, elementwise."""
     scale, centre = length_scale.to(X.dtype), Z.detach().mean(0)  # differences of large numbers lose digits
-    return torch.cdist((X - centre) / scale, (Z - centre) / scale, compute_mode="donot_use_mm_for_euclid_dist")
+    left, right = (X - centre) / scale, (Z - centre) / scale
+    if has_torch_function((left, right)):  # operands that record operations of torch (``certgp.export``)
+        return radial.value(_distance(left, right))
+    found: Tensor = _RadialFunction.apply(left, right, radial)  # type: ignore[no-untyped-call]
+    return found
+
+
+def invert(r: Tensor) -> Tensor:
+    """1 / r, and 0 at r = 0."""
+    return torch.where(r > 0.0, r, math.inf).reciprocal_()
+
+
+def _distance(U: Tensor, V: Tensor) -> Tensor:
+    return torch.cdist(U, V, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+_PART = 2**17  # numbers (1 MiB in float64)
+_IDENTITY = Radial(lambda r: r, invert)
+
+
+class _RadialFunction(torch.autograd.Function):
+    r"""u(|p_i - q_j|) (n, m). Its pull-back is matrix products: with W = G * u'(r) / r,
+
+        dL/dp_i = sum_j W_ij (p_i - q_j) = p_i [W 1]_i - [W Q]_i,    dL/dq_j = q_j [W'1]_j - [W'P]_j.
+
+    Both go through the rows in parts, whose temporaries stay in the processor's cache.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, P: Tensor, Q: Tensor, radial: Radial) -> Tensor:
+        found = P.new_empty((len(P), len(Q)))
+        kept = torch.empty_like(found) if any(ctx.needs_input_grad) else None
+        for part in row_parts(len(P), len(Q)):
+            r = _distance(P[part], Q)
+            found[part] = radial.value(r)
+            if kept is not None:
+                kept[part] = r
+        if kept is not None:
+            ctx.save_for_backward(P, Q, kept)
+            ctx.radial = radial
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        (P, Q, r), (G,) = ctx.saved_tensors, grad_outputs
+        by_P = torch.empty_like(P) if ctx.needs_input_grad[0] else None
+        p_one, q_one = with_ones(P), with_ones(Q)
+        moments = torch.zeros_like(q_one) if ctx.needs_input_grad[1] else None
+        for part in row_parts(len(P), len(Q)):
+            W = ctx.radial.slope(r[part]).mul_(G[part])
+            if by_P is not None:
+                by_P[part] = pull_back(P[part], W @ q_one)
+            if moments is not None:
+                moments.addmm_(W.mT, p_one[part])
+        return by_P, None if moments is None else pull_back(Q, moments), None
+
+
+def row_parts(n: int, m: int) -> Iterator[slice]:
+    """Parts of n rows with m numbers each, as many as stay in the processor's cache."""
+    size = max(1, _PART // max(m, 1))
+    return (slice(start, start + size) for start in range(0, n, size))
+
+
+def with_ones(X: Tensor) -> Tensor:
+    """[X, 1]."""
+    return torch.cat([X, X.new_ones((len(X), 1))], 1)
+
+
+def pull_back(own: Tensor, moments: Tensor) -> Tensor:
+    """diag(W 1) own - W others, from moments = W [others, 1]."""
+    return moments[:, -1:] * own - moments[:, :-1]
 
 
 def spread(Z: Tensor, length_scale: Tensor) -> float:

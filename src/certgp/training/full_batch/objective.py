@@ -152,6 +152,11 @@ class ExactObjective(Objective):
         """R = K / sf2 (N, N) at the current parameters; carries gradients."""
         return self.module.kernel(self.rows.X, self.rows.X)
 
+    @torch.no_grad()
+    def value(self) -> float:
+        """At the current parameters, without the gradient."""
+        return self._profile(self.correlation()).value / self.rows.y.shape[0]
+
     def _profile(self, R: Tensor) -> ExactProfile:
         ratio = float(self.module.log_noise_ratio.detach().exp())
         return profile_exact_evidence(R, self.rows.y, ratio, self.rows.weight)

@@ -55,4 +55,4 @@ def choose_starting_scale(
 
 def choose_exact_starting_scale(objective: ExactObjective) -> None:
     """Scan the length-scales of an exact GP at its starting noise ratio."""
-    scan_length_scales(objective.module.lengths(), lambda: objective.evaluate(objective.start())[0])
+    scan_length_scales(objective.module.lengths(), objective.value)

@@ -12,6 +12,7 @@ from certgp.data import Chunk, RowSource, target_is_constant
 from certgp.errors import ConvergenceWarning, warn_user
 from certgp.gp import ExactProcess
 from certgp.gp.exact import check_exact_memory, fits_in_memory
+from certgp.kernels import Kernel
 from certgp.training.evaluation_log import keep_if, open_log
 from certgp.training.full_batch.lbfgs import minimise
 from certgp.training.full_batch.objective import ExactObjective
@@ -25,6 +26,8 @@ SOLVERS = (AUTOMATIC, "dense", "iterative")
 _SCAN_ROWS = 1_000
 _SUBSET_ITERATIONS = 40  # of an exact fit to some rows, beside near rows
 _SECONDS_PER_CUBE = 2e-11  # of rows, for an iteration of those allowed; few of them are needed
+_SECONDS_PER_DISTANCE = 2e-10  # and coordinate, for each pair of rows and part of the kernel; likewise
+_FUNCTION = 20  # what a kernel does with a distance costs as much as so many coordinates
 _DENSE_ROWS = 10_000  # up to which solver="auto" is dense: O(N^3) an iteration
 
 
@@ -54,7 +57,8 @@ class ExactTrainer(Trainer):
         return None if self._unfinished is None else self._unfinished()
 
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
-        return _SECONDS_PER_CUBE * self.settings.max_iter * n_rows**3
+        distance = _SECONDS_PER_DISTANCE * (n_columns + _FUNCTION) * _count_parts(self.settings.kernel_object())
+        return self.settings.max_iter * n_rows**2 * (_SECONDS_PER_CUBE * n_rows + distance)
 
     def _is_dense(self, n: int) -> bool:
         if self._solver == AUTOMATIC:
@@ -113,3 +117,8 @@ class ExactTrainer(Trainer):
 def _objective(rows: Chunk, start: Start) -> ExactObjective:
     ratio = start.noise_variance / float(start.kernel.signal_variance)
     return ExactObjective(start.kernel, rows, ratio)
+
+
+def _count_parts(kernel: Kernel) -> int:
+    """Kernels that a sum or product is made of; one that is neither is its own."""
+    return sum(_count_parts(each) for each in kernel.parts.values()) or 1

@@ -71,7 +71,7 @@ class Contest:
         self.finals: list[Standing] = []
         self.errors: dict[str, CertgpError] = {}  # by the name of the method, the last of each
         self.left_out: list[str] = []  # methods for which there was no time
-        self.trained_again = False  # is the winner's training one on all rows?
+        self.seconds_again: dict[str, float] = {}  # CPU seconds of training on all rows, by the name of the method
         self.cuts: dict[str, str] = {}  # what was shortened to keep to the time limit, after the finals
         self.is_cut_short = False  # has the time limit ended a fit, or left a method out?
         self._active: tuple[Entry, Trainer, NDArray[np.int64]] | None = None
@@ -219,6 +219,7 @@ class Contest:
         if limit is not None:
             limit.reserve(trainer.seconds_after_training(self._source.n_rows, self._source.n_columns))
         self._clock.announce(f"{standing.name} on all rows")
+        began = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CertgpWarning)  # the final has said them
             try:
@@ -230,7 +231,7 @@ class Contest:
                 raise
             except CertgpError:
                 return None
-        self.trained_again = True
+        self.seconds_again[standing.name] = time.process_time() - began
         return fit.process
 
     def _may_win(self, entry: Entry) -> bool:

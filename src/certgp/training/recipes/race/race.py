@@ -95,7 +95,7 @@ class Race(Trainer):
                 return self._finish_interrupted(contest)
             contest.check_somebody_can_win()
             winner = choose_winner(contest.eligible)
-            trials = list_trials(contest.standings, self._log_unit)
+            trials = list_trials(contest, self._log_unit)
             choice = self._say(explain(contest, contest.eligible, winner, self._terms, self._log_unit))
             clock.announce(f"search for the rank of {winner.name}")
             try:
@@ -186,7 +186,6 @@ class Race(Trainer):
                 warn_user(str(each), type(each))
             else:
                 warnings.warn(each, stacklevel=2)
-        trials = list_trials(contest.standings, self._log_unit)
         combined = self._terms.combine and len(rivals) > 1
         found = stack(rivals, winner, self.settings.new_generator()) if combined else None
         taken = found if found is not None and found.pays else None
@@ -194,7 +193,7 @@ class Race(Trainer):
         name = winner.name if taken is None else taken.name
         choice = explain(contest, rivals, winner, self._terms, self._log_unit)
         choice = self._say(choice if found is None else explain_stack(found, winner, choice))
-        outcome = _outcome(contest, winner)
+        trials, outcome = list_trials(contest, self._log_unit), _outcome(contest, winner)
         return Fit(process, outcome, trials, name, choice, outcome.stopped)
 
     def _say(self, choice: str) -> str:

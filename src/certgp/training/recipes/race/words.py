@@ -11,11 +11,18 @@ from certgp.training.recipes.race.standing import Standing, sort_by_score
 from certgp.training.recipes.race.terms import Terms
 
 
-def list_trials(standings: Sequence[Standing], log_unit: float) -> tuple[Trial, ...]:
+def list_trials(contest: Contest, log_unit: float) -> tuple[Trial, ...]:
     """Of each method what it reached last: finalists first, each group by its score, in the units of y."""
     return tuple(
-        Trial(each.name, each.fit.outcome.value, each.score + log_unit, each.total_seconds, len(each.positions))
-        for each in standings
+        Trial(
+            each.name,
+            each.fit.outcome.value,
+            each.score + log_unit,
+            each.total_seconds,
+            len(each.positions),
+            contest.seconds_again.get(each.name, 0.0),
+        )
+        for each in contest.standings
     )
 
 
@@ -27,7 +34,7 @@ def explain(contest: Contest, rivals: Sequence[Standing], winner: Standing, term
     return (
         f"{winner.name}: {_reason(rivals, winner)} on {contest.n_held_out:,} training rows held out "
         f"({scores}). Tried {', then '.join(steps)}: {seconds:.0f} CPU seconds, {winner.seconds:.0f} of them for the "
-        f"fit that was kept.{_again(contest)} {_proof(contest, winner, terms)}{_missing(contest)}"
+        f"fit that {_again(contest)} {_proof(contest, winner, terms)}{_missing(contest)}"
     )
 
 
@@ -55,7 +62,10 @@ def _reason(rivals: Sequence[Standing], winner: Standing) -> str:
 
 
 def _again(contest: Contest) -> str:
-    return f" It was then trained again on all {contest.n_rows:,} rows." if contest.trained_again else ""
+    if not contest.seconds_again:
+        return "was kept."
+    more = sum(contest.seconds_again.values())
+    return f"won. It was then trained again on all {contest.n_rows:,} rows, in {more:.0f} CPU seconds more."
 
 
 def _missing(contest: Contest) -> str:
