@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import count
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -76,24 +77,37 @@ def plot_cost(ranking: Ranking, seconds: Mapping[str, float], ours: Collection[s
 def _name_points(
     panel: Axes, average: Mapping[str, float], seconds: Mapping[str, float], ours: Collection[str]
 ) -> None:
-    """Names right of their points, moved down where they would cover each other; thin lines lead to the points."""
+    """Names beside their points, moved up or down where they would cover another; thin lines lead to theirs."""
     height = max(average.values()) - min(average.values()) or 1.0
     left, right = np.log10(panel.get_xlim())
-    step, wide, placed = 0.045 * height, 0.28 * (right - left), list[tuple[float, float]]()
-    for name, value in sorted(average.items(), key=lambda each: each[1]):
-        x, y = np.log10(seconds[name]), value
-        while any(abs(y - other) < step and abs(x - start) < wide for start, other in placed):
-            y += 0.25 * step
-        placed.append((x, y))
+    line, pad, per_letter = 0.045 * height, 0.016 * (right - left), 0.0095 * (right - left)
+    points = {name: (np.log10(seconds[name]), value) for name, value in average.items()}
+    placed = list[tuple[float, float, float]]()  # names: from, to, at which height
+
+    def is_free(start: float, end: float, y: float) -> bool:
+        names = any(abs(y - other) < line and start < last and first < end for first, last, other in placed)
+        others = any(abs(y - at) < 0.7 * line and start - pad < x < end + pad for x, at in points.values())
+        return left < start and not names and not others
+
+    for name, (x, y) in sorted(points.items(), key=lambda each: each[1][1]):
+        width, at = per_letter * len(name), 1.5 * pad
+        sides = (x + at, x + at + width), (x - at - width, x - at)
+        heights = (y + sign * 0.25 * step * line for step in count() for sign in (1, -1))
+        (start, end), beside = next((side, h) for h in heights for side in sides if is_free(*side, h))
+        placed.append((start, end, beside))
+        on_right = start > x
         panel.annotate(
             name,
-            (seconds[name], value),
-            (10.0 ** (x + 0.02 * (right - left)), y),
+            (seconds[name], y),
+            (10.0 ** (start if on_right else end), beside),
             fontsize=SMALL - 1,
             color=BLUE if name in ours else VERMILION,
             va="center",
+            ha="left" if on_right else "right",
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8},
-            arrowprops={"arrowstyle": "-", "lw": 0.4, "color": GREY} if abs(y - value) > 0.5 * step else None,
+            arrowprops={"arrowstyle": "-", "lw": 0.4, "color": GREY, "relpos": (0.0 if on_right else 1.0, 0.5)}
+            if abs(beside - y) > 0.5 * line
+            else None,
         )
 
 

@@ -11,11 +11,12 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
-from itertools import count, permutations, product
+from itertools import combinations, count, permutations, product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 from scipy.integrate import quad
 from scipy.stats import friedmanchisquare, norm, t
 from sklearn.linear_model import Ridge
@@ -43,7 +44,7 @@ from league.distributions import (
 )
 from league.losses import losses
 from league.page import write_page
-from league.pictures import best_for_cost
+from league.pictures import best_for_cost, plot_cost
 from league.protocol import Job, own_cpu_seconds
 from league.ranking import Ranking, full_block, groups_alike, rank, ranks_on, with_fewer_splits
 from league.scores import (
@@ -896,6 +897,23 @@ def test_the_page_has_its_pictures(table, tmp_path):
     write_page(table, tmp_path)
     for name in ("league-ranks.png", "league-cost.png"):
         assert (tmp_path / "figures" / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_no_name_in_the_picture_of_costs_covers_another_or_a_foreign_point():
+    places = {"LightGBM": (44.0, 4.5), "CatBoost": (47.0, 4.8), "NGBoost": (74.0, 5.0), "XGBoost": (44.0, 5.3)}
+    places |= {"sklearn HGB quantiles": (65.0, 5.7), "ridge": (0.03, 8.9), "AutoGP medium": (21.0, 1.8)}
+    ranks = np.array([[rank for _, rank in places.values()]])
+    seconds = {name: spent for name, (spent, _) in places.items()}
+    figure = plot_cost(Ranking("nlpd", tuple(places), ("yacht",), ranks), seconds, ["AutoGP medium"])
+    figure.draw_without_rendering()
+    (panel,) = figure.axes
+    boxes = {each.get_text(): Text.get_window_extent(each) for each in panel.texts}
+    assert set(boxes) == set(places)
+    for (_, one), (_, other) in combinations(boxes.items(), 2):
+        assert not one.overlaps(other)
+    for name, place in places.items():
+        x, y = panel.transData.transform(place)
+        assert not any(box.contains(x, y) for other, box in boxes.items() if other != name)
 
 
 def test_a_page_without_cells_is_no_error(tmp_path):
