@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from certgp.errors import NotPositiveDefiniteError
 from certgp.features import MercerMap, NystromMap
-from certgp.gp import Statistics, elbo, evidence_gradient, exact_log_evidence, log_evidence, log_evidence_upper_bound
+from certgp.gp import (
+    GramSpectrum,
+    Statistics,
+    elbo,
+    evidence_gradient,
+    exact_log_evidence,
+    log_evidence,
+    log_evidence_upper_bound,
+)
 from certgp.gp.evidence import trace_gap
 from certgp.kernels import Gaussian
 from helpers import (
@@ -167,6 +175,33 @@ def test_gradient_by_the_projection(objective, rows, rank):
 
     found = evidence_gradient(unit, SF2, S2, objective).by_projection.numpy()
     np.testing.assert_allclose(found, central_differences(value, unit.b.numpy(), 1e-3), rtol=1e-7, atol=1e-10)
+
+
+@objectives
+@sizes
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_gradient_from_a_spectrum_is_the_same(objective, rows, rank, dtype):
+    unit = unit_statistics(rows, rank)
+    spectrum = GramSpectrum.of(unit)
+    Phi, y, weight = (
+        random_inputs(1, 7, rank).to(dtype),
+        random_inputs(2, 7, 1)[:, 0],
+        random_inputs(3, 7, 1)[:, 0].exp(),
+    )
+    digits = {"rtol": 1e-10, "atol": 1e-12} if dtype is torch.float64 else {"rtol": 1e-4, "atol": 1e-5}
+    for variances in ((SF2, S2), (0.3, 2.0)):
+        found, expected = spectrum.gradient(*variances, objective), evidence_gradient(unit, *variances, objective)
+        for name in ("value", "by_log_signal", "by_log_noise", "by_projection"):
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-12)
+        for weights in (None, weight):
+            one, other = (each.feature_cotangent(Phi, y, weights) for each in (found, expected))
+            assert one.dtype is dtype
+            np.testing.assert_allclose(one, other, **digits)
+
+
+def test_a_spectrum_refuses_what_has_no_digits_left():
+    with pytest.raises(NotPositiveDefiniteError, match="raise noise_variance"):
+        GramSpectrum.of(unit_statistics(30, 5)).gradient(1.0, 1e-17, "marginal")
 
 
 @objectives

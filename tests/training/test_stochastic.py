@@ -176,11 +176,12 @@ def test_running_statistics_follow_the_steps():
 def test_contributions_are_not_kept_where_they_would_be_large(monkeypatch):
     parts = [Statistics.of(random_inputs(i, 6, 3), Y[:6]) for i in range(4)]
     monkeypatch.setattr(stochastic, "_CONTRIBUTION_BYTES", 8 * 4 * 3 * 4 - 1)
-    held = RunningStatistics(parts)
+    held = RunningStatistics(iter(parts), 4)
     before = held.total
-    assert held.replace(0, parts[1]) is before
+    assert not held.follows
     monkeypatch.setattr(stochastic, "_CONTRIBUTION_BYTES", 8 * 4 * 3 * 4)
-    running = RunningStatistics(parts)
+    running = RunningStatistics(iter(parts), 4)
+    assert running.follows
     assert running.replace(0, parts[1]).close_to(parts[1] + parts[1] + parts[2] + parts[3], 1e-12)
     assert before.close_to(parts[0] + parts[1] + parts[2] + parts[3], 1e-12)
 

@@ -21,6 +21,7 @@ from certgp.gp.posterior import LowRankPosterior
 from certgp.gp.process import Box, GaussianProcess, LowRankProcess
 from certgp.gp.profile import NOISE_RATIO_BOUNDS, Profile, profile_evidence
 from certgp.gp.selection import greedy_selection
+from certgp.gp.spectrum import GramSpectrum, SpectralGradient
 from certgp.gp.statistics import Statistics, feature_cotangent
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "ExactProcess",
     "FullScaleProcess",
     "GaussianProcess",
+    "GramSpectrum",
     "IterativeProcess",
     "LocalProcess",
     "LowRankModel",
@@ -44,6 +46,7 @@ __all__ = [
     "NoiseInputs",
     "NoiseModel",
     "Profile",
+    "SpectralGradient",
     "Statistics",
     "elbo",
     "evidence_gradient",

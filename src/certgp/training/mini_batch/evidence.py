@@ -13,8 +13,9 @@ stale statistics mean a posterior q that lags behind, not a wrong objective.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -28,11 +29,12 @@ from certgp.errors import InvalidInputError
 from certgp.features import FeatureMap
 from certgp.gp import (
     GaussianProcess,
+    GramSpectrum,
     LowRankModel,
     LowRankProcess,
+    SpectralGradient,
     Statistics,
     evidence_gradient,
-    feature_cotangent,
     noise_scale,
 )
 from certgp.gp.calibration import gaussian_nlpd
@@ -92,25 +94,36 @@ class JointModel(TrainedModule):
 
 
 class RunningStatistics:
-    """Statistics of all rows as a sum over chunks of which each can be replaced.
+    """Statistics of all rows as a sum over ``number`` chunks of which each can be replaced.
 
     Where ``follows`` is False, or the contributions of all chunks together would be large, they are not kept: the total
     then stays as the last refresh left it, and the steps' gradients are unbiased for it.
     """
 
-    def __init__(self, chunks: Sequence[Statistics], follows: bool = True) -> None:
-        rank = chunks[0].rank
-        self.total = sum(chunks[1:], chunks[0])
-        keep = follows and 8 * len(chunks) * rank * (rank + 1) <= _CONTRIBUTION_BYTES
-        self._chunks: list[Statistics] | None = list(chunks) if keep else None
+    def __init__(self, chunks: Iterable[Statistics], number: int, follows: bool = True) -> None:
+        rest = iter(chunks)
+        first = next(rest)
+        keep = follows and 8 * number * first.rank * (first.rank + 1) <= _CONTRIBUTION_BYTES
+        self._chunks: list[Statistics] | None = [first, *rest] if keep else None
+        self.total = sum(rest if self._chunks is None else self._chunks[1:], first)
+
+    @property
+    def follows(self) -> bool:
+        """Do the statistics of all rows follow those of the chunks?"""
+        return self._chunks is not None
 
     def replace(self, index: int, new: Statistics) -> Statistics:
-        """The total after chunk ``index`` has changed to ``new``."""
-        if self._chunks is not None:
-            old, self._chunks[index] = self._chunks[index], new
-            total = self.total
-            self.total = replace(total, A=total.A - old.A + new.A, b=total.b - old.b + new.b)
+        """The total after chunk ``index`` has changed to ``new``, where it follows."""
+        assert self._chunks is not None  # for type checkers; callers ask first
+        old, self._chunks[index] = self._chunks[index], new
+        total = self.total
+        self.total = replace(total, A=total.A - old.A + new.A, b=total.b - old.b + new.b)
         return self.total
+
+    @cached_property
+    def spectrum(self) -> GramSpectrum:
+        """Of a total that stays: variances may move with every step at little cost."""
+        return GramSpectrum.of(self.total)
 
 
 class EvidenceTask(MinibatchTask):
@@ -187,22 +200,26 @@ class EvidenceTask(MinibatchTask):
         """Of all rows, as the steps since the last refresh have left them."""
         if self._statistics is None:
             embedded = map(self._embedded.take, self._chunks)
-            parts = [_statistics(self.module.features.basis(chunk.X), chunk) for chunk in embedded]
-            self._statistics = RunningStatistics(parts, self.descent.follows)
+            parts = (_statistics(self.module.features.basis(chunk.X), chunk) for chunk in embedded)
+            self._statistics = RunningStatistics(parts, len(self._chunks), self.descent.follows)
         return self._statistics
 
     def step(self, index: int) -> float:
         chunk = self.rows.take(self._chunks[index])
         phi = self.module.model.basis(chunk.X)
-        own = _statistics(phi.detach(), chunk)
-        stats = self.statistics().replace(index, own)
-        g = evidence_gradient(stats, *self.module.variances, self.objective)
-        _pull_back(phi, chunk, g, own.n)  # the chunk stands for n / n_chunk chunks like it
+        known = self.statistics()
+        g: EvidenceGradient | SpectralGradient
+        if known.follows:
+            stats = known.replace(index, _statistics(phi.detach(), chunk))
+            g = evidence_gradient(stats, *self.module.variances, self.objective)
+        else:
+            g = known.spectrum.gradient(*self.module.variances, self.objective)
+        _pull_back(phi, chunk, g, len(chunk.y))  # the chunk stands for n / n_chunk chunks like it
         self._pull_variances(g)
         if not self.descent.moves_head:
             for parameter in self.head_parameters():
                 parameter.grad = None
-        return g.value / stats.n
+        return g.value / self.n_rows
 
     def step_of_head(self) -> None:
         stats = self.statistics().total
@@ -212,15 +229,14 @@ class EvidenceTask(MinibatchTask):
         self._pull_variances(g)
         self._statistics = None  # those of the head as it will be
 
-    def _pull_variances(self, g: EvidenceGradient) -> None:
+    def _pull_variances(self, g: EvidenceGradient | SpectralGradient) -> None:
         self.module.log_signal_variance.grad = _scalar(g.by_log_signal / self.n_rows)
         self.module.log_noise_variance.grad = _scalar(g.by_log_noise / self.n_rows)
 
 
-def _pull_back(phi: Tensor, rows: Chunk, g: EvidenceGradient, count: int) -> None:
+def _pull_back(phi: Tensor, rows: Chunk, g: EvidenceGradient | SpectralGradient, count: int) -> None:
     """Add < dL/dPhi, dPhi > / count of some rows' features (n, r) to the gradients of all they depend on."""
-    cotangent = feature_cotangent(phi.detach(), rows.y, g.by_gram, g.by_projection, rows.weight)
-    torch.autograd.backward(phi, cotangent / count)
+    torch.autograd.backward(phi, g.feature_cotangent(phi.detach(), rows.y, rows.weight) / count)
 
 
 def _statistics(phi: Tensor, rows: Chunk) -> Statistics:
