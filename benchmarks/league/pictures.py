@@ -77,7 +77,9 @@ def plot_cost(ranking: Ranking, seconds: Mapping[str, float], ours: Collection[s
 def _name_points(
     panel: Axes, average: Mapping[str, float], seconds: Mapping[str, float], ours: Collection[str]
 ) -> None:
-    """Names beside their points, moved up or down where they would cover another; thin lines lead to theirs."""
+    """Names beside their points, right or left, moved up or down until they cover neither a name nor a point. Thin
+    lines lead from names that were moved to their points.
+    """
     height = max(average.values()) - min(average.values()) or 1.0
     left, right = np.log10(panel.get_xlim())
     line, pad, per_letter = 0.045 * height, 0.016 * (right - left), 0.0095 * (right - left)

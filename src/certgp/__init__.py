@@ -25,6 +25,7 @@ from certgp.errors import (
     RepeatedRowsWarning,
     VacuousBoundWarning,
     WeakSignalWarning,
+    WeightScaleWarning,
 )
 from certgp.methods import BUILT_IN
 from certgp.version import __version__
@@ -67,6 +68,7 @@ __all__ = [
     "RepeatedRowsWarning",
     "VacuousBoundWarning",
     "WeakSignalWarning",
+    "WeightScaleWarning",
     "__version__",
     "estimate_fit",
     "load",

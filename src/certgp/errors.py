@@ -65,7 +65,11 @@ class ConstantDataWarning(CertgpWarning):
 
 
 class FarNumbersWarning(CertgpWarning):
-    """A few numbers of a column are so far from all others that they would decide its scale."""
+    """Numbers of a column, few or one of them repeated, are so far from all others that they would decide its scale."""
+
+
+class WeightScaleWarning(CertgpWarning):
+    """Weights of rows are so small or so large on average that the noise which suits them may not be found."""
 
 
 class RepeatedRowsWarning(CertgpWarning):

@@ -332,6 +332,7 @@ def test_finalists_are_combined_where_held_out_rows_gain_by_it(combined):
     gp, X, y = combined
     assert gp.method_ == "exact-matern + exact"
     assert "gains" in gp.choice_
+    assert "exact-matern and exact were then trained again on all 300 rows" in gp.choice_
     mean, std = gp.predict(X, return_std=True)
     members = gp._model.process.members
     means = [gp._model.standardiser.mean_to_user(each.moments(gp._model.tensor(X))[0].numpy()) for each in members]

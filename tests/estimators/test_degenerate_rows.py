@@ -17,6 +17,7 @@ from certgp.errors import (
     RankWarning,
     RepeatedRowsWarning,
     WeakSignalWarning,
+    WeightScaleWarning,
 )
 
 
@@ -202,6 +203,37 @@ def test_a_number_far_from_all_others_does_not_decide_the_scale_of_its_column(cl
     model, found = warnings_of(lambda: small(cls, rank=40, **FIXED).fit(coded, np.append(y, y.mean())))
     assert_mentions(str(found[FarNumbersWarning].message), "column 0 of X", "1e+06", "far from all others")
     assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3])
+@pytest.mark.parametrize("code", [1e6, -999.0])
+def test_a_code_for_missing_values_does_not_hide_its_column(code, share):
+    X, y = problem()
+    coded = X.copy()
+    coded[: round(share * len(X)), 0] = code
+    model, found = warnings_of(lambda: SparseGP(40, **FIXED).fit(coded, y))
+    assert_mentions(str(found[FarNumbersWarning].message), "column 0 of X", f"{code:g}", "far from all others")
+    kept = slice(round(share * len(X)), None)
+    assert model.score(X[kept], y[kept]) > 0.9
+
+
+def test_numbers_that_are_measured_are_no_codes():
+    """Neither zeros of a sparse column, nor both values of a flag, nor a cap next to other numbers."""
+    X, y = problem()
+    rng = np.random.default_rng(0)
+    X = np.column_stack(
+        [X, rng.random(len(X)) < 0.3, rng.poisson(0.2, len(X)), np.minimum(rng.pareto(1.0, len(X)), 9.0)]
+    )
+    _, found = warnings_of(lambda: SparseGP(10, **FIXED).fit(X, y))
+    assert FarNumbersWarning not in found
+
+
+@pytest.mark.parametrize(("factor", "warned"), [(1.0, False), (1e-6, True), (1e6, True)])
+def test_weights_far_from_one_on_average_are_warned_of(factor, warned):
+    X, y = problem()
+    weights = factor * np.linspace(0.5, 2.0, len(X))
+    _, found = warnings_of(lambda: SparseGP(10, **FIXED).fit(X, y, weights))
+    assert (WeightScaleWarning in found) == warned
 
 
 @every_estimator

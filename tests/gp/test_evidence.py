@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -194,7 +195,7 @@ def test_gradient_from_a_spectrum_is_the_same(objective, rows, rank, dtype):
         for name in ("value", "by_log_signal", "by_log_noise", "by_projection"):
             np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-12)
         for weights in (None, weight):
-            one, other = (each.feature_cotangent(Phi, y, weights) for each in (found, expected))
+            one, other = (each.by_features(Phi, y, weights) for each in (found, expected.cotangents))
             assert one.dtype is dtype
             np.testing.assert_allclose(one, other, **digits)
 
@@ -202,6 +203,9 @@ def test_gradient_from_a_spectrum_is_the_same(objective, rows, rank, dtype):
 def test_a_spectrum_refuses_what_has_no_digits_left():
     with pytest.raises(NotPositiveDefiniteError, match="raise noise_variance"):
         GramSpectrum.of(unit_statistics(30, 5)).gradient(1.0, 1e-17, "marginal")
+    unit = unit_statistics(30, 5)
+    with pytest.raises(NotPositiveDefiniteError, match="no eigenvalues"):
+        GramSpectrum.of(replace(unit, A=unit.A * float("nan")))
 
 
 @objectives

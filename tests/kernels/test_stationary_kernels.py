@@ -22,6 +22,12 @@ SKLEARN = {
     "matern52": sk.Matern(SCALES, nu=2.5),
 }
 DEGREES = {"matern12": 1, "matern32": 3, "matern52": 5}
+SLOPES = {  # u'(r) / r
+    "gaussian": lambda r: -torch.exp(-0.5 * r**2),
+    "matern12": lambda r: -torch.exp(-r) / r,
+    "matern32": lambda r: -3.0 * torch.exp(-(3.0**0.5) * r),
+    "matern52": lambda r: -5.0 / 3.0 * (1.0 + 5.0**0.5 * r) * torch.exp(-(5.0**0.5) * r),
+}
 families = pytest.mark.parametrize("family", ALL_KERNELS, ids=lambda family: family.name)
 
 
@@ -97,6 +103,35 @@ def test_gradient_where_rows_are_the_same(family):
     X = random_inputs(7, 5, 2)
     X = torch.cat([X, X[:2]])
     assert torch.autograd.gradcheck(lambda scale: family(scale)(X, X), [tensor([0.8, 1.9]).requires_grad_()])
+
+
+@families
+@pytest.mark.parametrize("distance", [1e-3, 1e-8, 1e-13])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_gradient_where_rows_nearly_coincide(family, distance, dtype):
+    """No cancellation: the same as from all differences, in which a kink does no harm."""
+    X = 3.0 + random_inputs(7, 40, 3)
+    Z = torch.cat([X[:20] + distance * random_inputs(8, 20, 3), random_inputs(9, 10, 3)])
+    G, scale = random_inputs(10, 40, 30).to(dtype), tensor(SCALES).requires_grad_()
+    arguments = [each.to(dtype).requires_grad_() for each in (X, Z)]
+    found = torch.autograd.grad(family(scale).unit(*arguments), [*arguments, scale], G)
+    centre = arguments[1].detach().mean(0)
+    P, Q = ((each.detach() - centre) / scale.detach().to(dtype) for each in arguments)  # as they are rounded
+    difference = (P[:, None] - Q).double()
+    slopes = G.double() * SLOPES[family.name](difference.norm(dim=2).clamp_min(1e-300))
+    pulls = slopes[:, :, None] * difference / tensor(SCALES)
+    expected = pulls.sum(1), -pulls.sum(0), -(pulls * difference).sum((0, 1))
+    digits = 1e-11 if dtype is torch.float64 else 2e-4
+    for one, other in zip(found, expected, strict=True):
+        assert float((one - other).norm() / other.norm()) < digits
+
+
+@families
+def test_second_derivatives_are_refused(family):
+    """What is saved on the way forward would count as constant, and the curvature would be wrong without a word."""
+    X = random_inputs(7, 5, 2)
+    with pytest.raises(NotImplementedError, match="first derivatives only"):
+        torch.autograd.functional.hessian(lambda scale: family(scale)(X, X).sum(), tensor([0.8, 1.9]))
 
 
 @families

@@ -186,6 +186,23 @@ def test_contributions_are_not_kept_where_they_would_be_large(monkeypatch):
     assert before.close_to(parts[0] + parts[1] + parts[2] + parts[3], 1e-12)
 
 
+@every_head
+@every_objective
+def test_a_step_on_statistics_that_stay_equals_one_on_statistics_that_follow(head, objective, monkeypatch):
+    """At the weights of the refresh both totals are the same."""
+    found = []
+    for room in (stochastic._CONTRIBUTION_BYTES, 0):
+        monkeypatch.setattr(stochastic, "_CONTRIBUTION_BYTES", room)
+        module = joint_model(head).eval()
+        task = task_of(module, objective)
+        task.refresh(np.array_split(np.arange(ROWS), 4))
+        assert task.statistics().follows == (room > 0)
+        found.append((task.step(1), flat(gradients(module))))
+    (value, gradient), (other, others) = found
+    assert value == pytest.approx(other, rel=1e-10)
+    assert relative_error(gradient, others) < 1e-8
+
+
 def test_constraints_hold_after_a_wild_step():
     module = joint_model("mercer")
     with torch.no_grad():

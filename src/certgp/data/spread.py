@@ -17,21 +17,43 @@ _REACH = 10.0  # widths of the bulk about its middle, in which numbers count
 
 
 def without_far_numbers(sample: Array, mean: Array, scale: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Means and scales (D,) of columns, of the bulk of the sample (n, D) where a few numbers far away, such as a code
-    for what is missing, made the scale: they would press all others into one point. And which columns these are.
+    """Means and scales (D,) of columns, of the bulk of the sample (n, D) where numbers far away made the scale, and
+    which columns these are. A few numbers, or one number again and again, such as a code for what is missing, would
+    press all others into one point.
     """
+    far = np.zeros(len(mean), dtype=bool)
     if len(sample) < _FEWEST_ROWS:
-        return mean, scale, np.zeros(len(mean), dtype=bool)
-    low = np.quantile(sample, _TAIL, axis=0, method="higher")
-    high = np.quantile(sample, 1.0 - _TAIL, axis=0, method="lower")
-    width = high - low
-    far = (width > 0.0) & (scale > _FAR * width / _NORMAL_WIDTH)
+        return mean, scale, far
     mean, scale = mean.copy(), scale.copy()
-    for j in np.flatnonzero(far):
-        column = sample[:, j]
-        bulk = column[np.abs(column - 0.5 * (low[j] + high[j])) <= _REACH * width[j]]
-        mean[j], scale[j] = bulk.mean(), bulk.std()
+    for j, column in enumerate(sample.T):
+        low, high = _bulk_range(_without_codes(column))
+        width = high - low
+        far[j] = width > 0.0 and scale[j] > _FAR * width / _NORMAL_WIDTH
+        if far[j]:
+            bulk = column[np.abs(column - 0.5 * (low + high)) <= _REACH * width]
+            mean[j], scale[j] = bulk.mean(), bulk.std()
     return mean, scale, far
+
+
+def _bulk_range(column: Array) -> tuple[float, float]:
+    """Between which numbers most of a column lie."""
+    low = np.quantile(column, _TAIL, method="higher")
+    return float(low), float(np.quantile(column, 1.0 - _TAIL, method="lower"))
+
+
+def _without_codes(column: Array) -> Array:
+    """A column (n,) without its largest and its smallest number, where that is far from all others and repeated, in at
+    most half of the rows: a number that is measured has neighbours, a code has none.
+    """
+    for code in (column.max(), column.min()):
+        rest = column[column != code]
+        count = len(column) - len(rest)
+        if count < 2 or len(rest) < max(_FEWEST_ROWS, len(column) // 2):
+            continue
+        low, high = _bulk_range(rest)
+        if abs(code - 0.5 * (low + high)) > _REACH * (high - low) > 0.0:
+            column = rest
+    return column
 
 
 def bulk_moments(X: Tensor) -> tuple[Tensor, Tensor]:

@@ -31,6 +31,7 @@ from certgp.errors import (
     FarPredictionWarning,
     InvalidInputError,
     RepeatedRowsWarning,
+    WeightScaleWarning,
     warn_user,
 )
 
@@ -271,6 +272,24 @@ def warn_about_far_numbers(summary: Summary) -> None:
             "values, fill these in or leave the rows out",
             FarNumbersWarning,
         )
+
+
+_SMALL_WEIGHTS, _LARGE_WEIGHTS = 0.1, 1e3  # on average; noise is sought within 1e-4 and 1e4 times the signal
+
+
+def warn_about_weights(rows: Rows) -> None:
+    """Say that weights are small or large on average: the noise variance of weight one is then far from that of any
+    row, and may lie outside what a fit tries.
+    """
+    weights = None if rows.weights_stay else rows.weights(slice(None))
+    if weights is None or _SMALL_WEIGHTS <= (mean := float(weights.mean())) <= _LARGE_WEIGHTS:
+        return
+    warn_user(
+        f"sample_weight is {mean:.2g} on average, and the noise variance of a row is noise_variance_ / sample_weight: "
+        "the noise that suits these rows may not be found. Divide the weights by their mean; noise_variance_ is then "
+        "that of an average row",
+        WeightScaleWarning,
+    )
 
 
 _FAR_PREDICTION = 0.5  # of the range of the training targets, beyond either end

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from certgp.gp.statistics import Cotangents, Statistics, feature_cotangent
+from certgp.gp.statistics import Cotangents, Statistics
 from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower, solve_lower_transposed
 
 NOISE_REMEDY = "A + s2 I (raise noise_variance or lower rank)"
@@ -87,10 +87,6 @@ class EvidenceGradient:
     def cotangents(self) -> Cotangents:
         """What a gradient in the parameters of a map needs."""
         return Cotangents(self.by_gram, self.by_projection, self.by_trace)
-
-    def feature_cotangent(self, features: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
-        """dL/dPhi (n, r) of some rows' features."""
-        return feature_cotangent(features, y, self.by_gram, self.by_projection, weight)
 
 
 def evidence_gradient(

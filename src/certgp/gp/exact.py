@@ -18,7 +18,7 @@ from certgp.gp.neighbours import Neighbours, search_coordinates
 from certgp.gp.noise import NEAR, NoiseInputs, near_scatter, nothing
 from certgp.gp.process import GaussianProcess, check_dense, sample_centred
 from certgp.kernels import Kernel
-from certgp.linalg import cholesky, eye_like, log_det_from_cholesky, solve_lower, solve_lower_transposed
+from certgp.linalg import cholesky, log_det_from_cholesky, solve_lower, solve_lower_transposed
 
 EXACT_REMEDY = "K + s2 I (raise noise_variance)"
 _DENSE_COPIES = 5  # matrices of N x N alive during one evaluation
@@ -28,9 +28,16 @@ def exact_log_evidence(K: Tensor, y: Tensor, noise_variance: float | Tensor) -> 
     """log N(y | 0, S) = -1/2 [ y'S^-1 y + log|S| + N log 2 pi ], S = K + s2 I, or K + diag(s2) with a noise variance
     (N,) per row.
     """
-    L = cholesky(K + noise_variance * eye_like(K), EXACT_REMEDY)
+    L = _factor(K, noise_variance)
     half = solve_lower(L, y)
     return -0.5 * float(half @ half + log_det_from_cholesky(L) + y.shape[0] * math.log(2.0 * math.pi))
+
+
+def _factor(K: Tensor, noise: float | Tensor) -> Tensor:
+    """L with L L' = K + s2 I, or K + diag(s2)."""
+    S = K.clone()
+    S.diagonal().add_(noise)
+    return cholesky(S, EXACT_REMEDY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +70,7 @@ def profile_exact_evidence(
     L = 1/2 [ N + log|S| + N log sf2 + N log 2 pi ],   dL/dS = 1/2 (S^-1 - a a' / sf2),  a = S^-1 y
     """
     n, noise = y.shape[0], noise_ratio if weight is None else noise_ratio / weight
-    S = correlation.clone()
-    S.diagonal().add_(noise)
-    L = cholesky(S, EXACT_REMEDY)
+    L = _factor(correlation, noise)
     a = solve_lower_transposed(L, solve_lower(L, y))
     sf2 = max(float(y @ a) / n, torch.finfo(torch.float64).tiny)
     value = 0.5 * (n + float(log_det_from_cholesky(L)) + n * math.log(sf2) + n * math.log(2.0 * math.pi))
@@ -90,8 +95,7 @@ class ExactProcess(GaussianProcess):
         self.y = y
         self.signal_variance = float(kernel.signal_variance)
         self.noise_variance = noise_variance
-        K = kernel(X, X)
-        self.factor = cholesky(K + self.rows.noise(noise_variance) * eye_like(K), EXACT_REMEDY)
+        self.factor = _factor(kernel(X, X), self.rows.noise(noise_variance))
         self.half = solve_lower(self.factor, y)
         self.weights = solve_lower_transposed(self.factor, self.half)
 

@@ -28,8 +28,8 @@ class SpectralGradient:
     _noise: float  # s2
     _by_trace: float  # {1 / (2 g)}
 
-    def feature_cotangent(self, features: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
-        """dL/dPhi = 2 Phi G_A + y G_b' (n, r) in O(n r^2) as ``statistics.feature_cotangent`` has it."""
+    def by_features(self, features: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
+        """dL/dPhi = 2 Phi G_A + y G_b' (n, r) of some rows, in O(n r^2), as ``Cotangents`` has it."""
         phi, V, w = features.double().mT, self._vectors, self._weights
         cotangent = V @ ((V.mT @ phi) * self._inverse[:, None])
         cotangent.addr_(w, (w / self._noise) @ phi)
@@ -52,8 +52,13 @@ class GramSpectrum:
 
     @classmethod
     def of(cls, unit_stats: Statistics) -> GramSpectrum:
-        """O(r^3), about as much as ten Cholesky factors."""
-        values, vectors = torch.linalg.eigh(unit_stats.A)
+        """O(r^3), once (docs/decisions/0060)."""
+        try:
+            values, vectors = torch.linalg.eigh(unit_stats.A)
+        except RuntimeError as error:  # numbers that are none
+            raise NotPositiveDefiniteError(
+                f"the {unit_stats.rank} x {unit_stats.rank} matrix A has no eigenvalues"
+            ) from error
         return cls(unit_stats, values.clamp_min(0.0), vectors, vectors.mT @ unit_stats.b)
 
     def gradient(self, signal_variance: float, noise_variance: float, objective: str) -> SpectralGradient:
@@ -65,7 +70,7 @@ class GramSpectrum:
         stats, sf2, s2, p = self.statistics, signal_variance, noise_variance, self.projection
         n, r, g = stats.n, stats.rank, noise_variance / signal_variance
         shifted = self.values + g
-        if g <= UNIT_ROUNDOFF * float(shifted.max()):
+        if not g > UNIT_ROUNDOFF * float(shifted.max()):
             raise NotPositiveDefiniteError(f"the {r} x {r} matrix {NOISE_REMEDY} is not positive definite in float64")
         inverse = shifted.reciprocal()
         scaled = p * inverse

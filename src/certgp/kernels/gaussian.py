@@ -12,7 +12,14 @@ from torch.overrides import has_torch_function
 from certgp.kernels.base import Kernel
 from certgp.kernels.mercer import MercerExpansion
 from certgp.kernels.parameters import LENGTH, VARIANCE
-from certgp.kernels.stationary import distance_rounding, pull_back, row_parts, spread, with_ones
+from certgp.kernels.stationary import (
+    distance_rounding,
+    pull_back,
+    refuse_second_derivatives,
+    row_parts,
+    spread,
+    with_ones,
+)
 from certgp.linalg import UNIT_ROUNDOFF
 
 _FAR = 100.0  # length-scales from the centre, from where on |x|^2 + |z|^2 - 2 x'z has lost too many digits
@@ -89,6 +96,7 @@ class _GaussianCorrelation(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        refuse_second_derivatives()
         (X, Z, length_scale, K), (G,) = ctx.saved_tensors, grad_outputs
         by_X = torch.empty_like(X) if ctx.needs_input_grad[0] else None
         z_one, x_one = with_ones(Z), torch.cat([with_ones(X), X.square()], 1)

@@ -52,7 +52,7 @@ class Matern12(Kernel):
     length_scale: Tensor
 
     def evaluate(self, X: Tensor, Z: Tensor) -> Tensor:
-        return radial_function(X, Z, self.length_scale, Radial(_value12, _slope12))
+        return radial_function(X, Z, self.length_scale, Radial(_value12, _slope12, has_kink=True))
 
     def rounding(self, Z: Tensor) -> float:
         return distance_rounding(self.pick_columns(Z), self.length_scale)

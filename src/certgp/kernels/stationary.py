@@ -18,6 +18,7 @@ class Radial(NamedTuple):
 
     value: Callable[[Tensor], Tensor]  # u(r)
     slope: Callable[[Tensor], Tensor]  # u'(r) / r, and 0 at r = 0 where it has no limit
+    has_kink: bool = False  # is u'(r) / r without bound as r goes to 0?
 
 
 def scaled_distance(X: Tensor, Z: Tensor, length_scale: Tensor) -> Tensor:
@@ -47,7 +48,7 @@ def _distance(U: Tensor, V: Tensor) -> Tensor:
 
 
 _PART = 2**17  # numbers (1 MiB in float64)
-_IDENTITY = Radial(lambda r: r, invert)
+_IDENTITY = Radial(lambda r: r, invert, has_kink=True)
 
 
 class _RadialFunction(torch.autograd.Function):
@@ -55,7 +56,9 @@ class _RadialFunction(torch.autograd.Function):
 
         dL/dp_i = sum_j W_ij (p_i - q_j) = p_i [W 1]_i - [W Q]_i,    dL/dq_j = q_j [W'1]_j - [W'P]_j.
 
-    Both go through the rows in parts, whose temporaries stay in the processor's cache.
+    Both go through the rows in parts, whose temporaries stay in the processor's cache. These sums cancel to about
+    u |p| |W_ij|, u the unit roundoff. That is little unless W grows without bound near a kink: there, pairs at a
+    distance below u^(1/4) are pulled back by their differences (docs/decisions/0059).
     """
 
     @staticmethod
@@ -74,17 +77,44 @@ class _RadialFunction(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        refuse_second_derivatives()
         (P, Q, r), (G,) = ctx.saved_tensors, grad_outputs
-        by_P = torch.empty_like(P) if ctx.needs_input_grad[0] else None
+        by_P, by_Q = torch.empty_like(P), torch.zeros_like(Q)
         p_one, q_one = with_ones(P), with_ones(Q)
-        moments = torch.zeros_like(q_one) if ctx.needs_input_grad[1] else None
+        moments = torch.zeros_like(q_one)
         for part in row_parts(len(P), len(Q)):
-            W = ctx.radial.slope(r[part]).mul_(G[part])
-            if by_P is not None:
-                by_P[part] = pull_back(P[part], W @ q_one)
-            if moments is not None:
+            W, own = ctx.radial.slope(r[part]).mul_(G[part]), P[part]
+            near = _near_pairs(r[part]) if ctx.radial.has_kink else None
+            if near is not None:
+                i, j = near
+                pulled = W[near][:, None] * (own[i] - Q[j])
+                W[near] = 0.0
+                by_Q.index_add_(0, j, pulled, alpha=-1.0)
+            if ctx.needs_input_grad[0]:
+                by_P[part] = pull_back(own, W @ q_one)
+                if near is not None:
+                    by_P[part].index_add_(0, i, pulled)
+            if ctx.needs_input_grad[1]:
                 moments.addmm_(W.mT, p_one[part])
-        return by_P, None if moments is None else pull_back(Q, moments), None
+        needs_P, needs_Q, _ = ctx.needs_input_grad
+        return by_P if needs_P else None, by_Q.add_(pull_back(Q, moments)) if needs_Q else None, None
+
+
+def _near_pairs(r: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Rows and columns of distances below u^(1/4) but zero; None where there are none."""
+    near = (r < torch.finfo(r.dtype).eps ** 0.25) & (r > 0.0)
+    if not bool(near.any()):
+        return None
+    i, j = near.nonzero(as_tuple=True)
+    return i, j
+
+
+def refuse_second_derivatives() -> None:
+    """For pull-backs of what was saved on the way: torch would take it for constant."""
+    if torch.is_grad_enabled():  # in a pull-back: with create_graph=True
+        raise NotImplementedError(
+            "kernels of certgp have first derivatives only; differentiate without create_graph=True"
+        )
 
 
 def row_parts(n: int, m: int) -> Iterator[slice]:

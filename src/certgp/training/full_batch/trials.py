@@ -33,7 +33,7 @@ class Trial:
     score: float  # on rows held out from it; lower is better
     seconds: float
     rows: int | None = None  # learned from, where that differs between trials
-    seconds_again: float = 0.0  # of a training on all rows that followed
+    seconds_again: float = 0.0  # of a training on all rows that followed, kept or not
 
 
 @dataclass(frozen=True, eq=False)

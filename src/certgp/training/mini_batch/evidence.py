@@ -123,6 +123,7 @@ class RunningStatistics:
     @cached_property
     def spectrum(self) -> GramSpectrum:
         """Of a total that stays: variances may move with every step at little cost."""
+        assert not self.follows  # it would be that of an earlier total
         return GramSpectrum.of(self.total)
 
 
@@ -236,7 +237,8 @@ class EvidenceTask(MinibatchTask):
 
 def _pull_back(phi: Tensor, rows: Chunk, g: EvidenceGradient | SpectralGradient, count: int) -> None:
     """Add < dL/dPhi, dPhi > / count of some rows' features (n, r) to the gradients of all they depend on."""
-    torch.autograd.backward(phi, g.feature_cotangent(phi.detach(), rows.y, rows.weight) / count)
+    by_features = g.by_features if isinstance(g, SpectralGradient) else g.cotangents.by_features
+    torch.autograd.backward(phi, by_features(phi.detach(), rows.y, rows.weight) / count)
 
 
 def _statistics(phi: Tensor, rows: Chunk) -> Statistics:

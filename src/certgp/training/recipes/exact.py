@@ -26,8 +26,8 @@ SOLVERS = (AUTOMATIC, "dense", "iterative")
 _SCAN_ROWS = 1_000
 _SUBSET_ITERATIONS = 40  # of an exact fit to some rows, beside near rows
 _SECONDS_PER_CUBE = 2e-11  # of rows, for an iteration of those allowed; few of them are needed
-_SECONDS_PER_DISTANCE = 2e-10  # and coordinate, for each pair of rows and part of the kernel; likewise
-_FUNCTION = 20  # what a kernel does with a distance costs as much as so many coordinates
+_SECONDS_PER_COORDINATE = 2e-10  # of a distance, for each pair of rows and each part of the kernel; likewise
+_COORDINATES_PER_VALUE = 20  # what a value of the kernel costs beside its distance
 _DENSE_ROWS = 10_000  # up to which solver="auto" is dense: O(N^3) an iteration
 
 
@@ -57,8 +57,9 @@ class ExactTrainer(Trainer):
         return None if self._unfinished is None else self._unfinished()
 
     def estimate_seconds(self, n_rows: int, n_columns: int, rank: int) -> float:
-        distance = _SECONDS_PER_DISTANCE * (n_columns + _FUNCTION) * _count_parts(self.settings.kernel_object())
-        return self.settings.max_iter * n_rows**2 * (_SECONDS_PER_CUBE * n_rows + distance)
+        coordinates = (n_columns + _COORDINATES_PER_VALUE) * _count_parts(self.settings.kernel_object())
+        per_pair = _SECONDS_PER_CUBE * n_rows + _SECONDS_PER_COORDINATE * coordinates
+        return self.settings.max_iter * n_rows**2 * per_pair
 
     def _is_dense(self, n: int) -> bool:
         if self._solver == AUTOMATIC:
@@ -120,5 +121,5 @@ def _objective(rows: Chunk, start: Start) -> ExactObjective:
 
 
 def _count_parts(kernel: Kernel) -> int:
-    """Kernels that a sum or product is made of; one that is neither is its own."""
+    """How many kernels a sum or product is made of; 1 for any other."""
     return sum(_count_parts(each) for each in kernel.parts.values()) or 1

@@ -71,7 +71,8 @@ class Contest:
         self.finals: list[Standing] = []
         self.errors: dict[str, CertgpError] = {}  # by the name of the method, the last of each
         self.left_out: list[str] = []  # methods for which there was no time
-        self.seconds_again: dict[str, float] = {}  # CPU seconds of training on all rows, by the name of the method
+        self.seconds_again: dict[str, float] = {}  # CPU seconds of trainings on all rows, by the name of the method
+        self.trained_again: set[str] = set()  # methods of which such a training was kept
         self.cuts: dict[str, str] = {}  # what was shortened to keep to the time limit, after the finals
         self.is_cut_short = False  # has the time limit ended a fit, or left a method out?
         self._active: tuple[Entry, Trainer, NDArray[np.int64]] | None = None
@@ -231,7 +232,9 @@ class Contest:
                 raise
             except CertgpError:
                 return None
-        self.seconds_again[standing.name] = time.process_time() - began
+            finally:
+                self.seconds_again[standing.name] = time.process_time() - began
+        self.trained_again.add(standing.name)
         return fit.process
 
     def _may_win(self, entry: Entry) -> bool:

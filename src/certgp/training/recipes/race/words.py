@@ -34,7 +34,7 @@ def explain(contest: Contest, rivals: Sequence[Standing], winner: Standing, term
     return (
         f"{winner.name}: {_reason(rivals, winner)} on {contest.n_held_out:,} training rows held out "
         f"({scores}). Tried {', then '.join(steps)}: {seconds:.0f} CPU seconds, {winner.seconds:.0f} of them for the "
-        f"fit that {_again(contest)} {_proof(contest, winner, terms)}{_missing(contest)}"
+        f"fit that {_again(contest, winner)} {_proof(contest, winner, terms)}{_missing(contest)}"
     )
 
 
@@ -61,11 +61,16 @@ def _reason(rivals: Sequence[Standing], winner: Standing) -> str:
     return f"it can be certified, and {best.name} is not better by more than the standard error of the difference"
 
 
-def _again(contest: Contest) -> str:
+def _again(contest: Contest, winner: Standing) -> str:
+    """What came of the trainings on all rows: of the winner, or of all members of a mixture."""
     if not contest.seconds_again:
         return "was kept."
-    more = sum(contest.seconds_again.values())
-    return f"won. It was then trained again on all {contest.n_rows:,} rows, in {more:.0f} CPU seconds more."
+    kept = [name for name in contest.seconds_again if name in contest.trained_again]
+    rows, spent = f"on all {contest.n_rows:,} rows", f"{sum(contest.seconds_again.values()):.0f} CPU seconds"
+    if not kept:
+        return f"was kept. A second training {rows} was given up after {spent}."
+    who = "It was" if kept == [winner.name] else f"{' and '.join(kept)} were"
+    return f"won. {who} then trained again {rows}, in {spent} more."
 
 
 def _missing(contest: Contest) -> str:
