@@ -141,9 +141,10 @@ def test_where_rows_are_few_the_winner_is_trained_on_all_of_them(rows, last):
     assert [each.seconds_again > 0.0 for each in fit.trials] == [last == rows, False]
 
 
-def test_a_method_whose_probe_is_ahead_of_the_finals_has_one_though_it_is_dearer():
+@pytest.mark.parametrize("effort", ["low", "medium"])
+def test_a_method_whose_probe_is_ahead_of_the_finals_has_one_though_it_is_dearer(effort):
     cheap = replace(entry("cheap", Estimated(Fake(0.75), 0.1)), is_seeded=True)
-    fit = Race([cheap, entry("dear", Estimated(Fake(1.0), 2.0))], settings(), Terms()).fit(source(), 1)
+    fit = Race([cheap, entry("dear", Estimated(Fake(1.0), 2.0))], settings(), Terms(effort)).fit(source(), 1)
     assert [(each.name, each.rows) for each in fit.trials] == [("dear", 160), ("cheap", 160)]
     assert 0.0 < fit.trials[1].score - fit.trials[0].score < 0.05
 

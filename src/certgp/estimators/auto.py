@@ -35,9 +35,9 @@ class AutoGP(LowRankParameters, SharedParameters, GPRegressor):
     rank : number of features of low-rank models, or "auto" (see ``MercerGP``), which exact, local and deep models and
         those without a proof do not take part in
     effort : how many methods are trained on all rows. "exact-sum" and "local" are, where rows are few enough for a fit
-        of some seconds ("low") or always. Of the others "low" trains the one that the probes like best, "medium" up to
-        three and "high", after larger probes, up to four, as long as all fits together are estimated to cost at most
-        about 2.5 (high: 6) times the winner's, or 12 (60) seconds
+        of some seconds ("low") or always. Of the others "low" trains the one that the probes like best, and better than
+        these, "medium" up to three and "high", after larger probes, up to four, as long as all fits together are
+        estimated to cost at most about 2.5 (high: 6) times the winner's, or 12 (60) seconds
     max_seconds : of wall-clock time; fits are stopped early to keep it, to about a fifth. Which method wins may then
         depend on the speed of the machine; without it, it does not. ``choice_`` names methods for which there was no
         time

@@ -23,7 +23,7 @@ class Effort:
 
 
 EFFORTS: Mapping[str, Effort] = {
-    "low": Effort((500, 2_000), 1, 1.0, 0.0, 0.0),
+    "low": Effort((500, 2_000), 1, 1.0, 12.0, 0.0),
     "medium": Effort((500, 2_000), 3, 2.3, 12.0, 0.0),
     "high": Effort((1_000, 4_000), 4, 6.0, 60.0, 60.0),
 }
