@@ -116,6 +116,9 @@ def test_any_trainer_can_take_part_and_the_best_wins_with_all_rows():
     assert fit.method == "right"
     assert fit.process.n_rows == 200
     assert {trial.name for trial in fit.trials} == {"short", "right", "long"}
+    probes = [trial for trial in fit.trials if trial.rows < 160]
+    assert probes
+    assert all(f"{trial.name} {trial.score:.4g} after {trial.rows} rows" in fit.choice for trial in probes)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def explain(contest: Contest, rivals: Sequence[Standing], winner: Standing, term
     """What was tried, what it cost and why this one was chosen."""
     steps = [f"{len(each)} method(s) on {_rows_of(each)} rows" for each in (*contest.rounds, contest.finals) if each]
     seconds = sum(each.seconds for group in (*contest.rounds, contest.finals) for each in group)
-    scores = ", ".join(f"{each.name} {each.score + log_unit:.4g}" for each in contest.standings)
+    scores = ", ".join(_score(each, contest, log_unit) for each in contest.standings)
     return (
         f"{winner.name}: {_reason(rivals, winner)} on {contest.n_held_out:,} training rows held out "
         f"({scores}). Tried {', then '.join(steps)}: {seconds:.0f} CPU seconds, {winner.seconds:.0f} of them for the "
@@ -48,6 +48,12 @@ def explain_stack(found: Stack, winner: Standing, reason: str) -> str:
         f"{found.name}: the mixture of {parts} gains {gained} over {winner.name} alone; it cannot be certified. Of the "
         f"single models, {reason}"
     )
+
+
+def _score(each: Standing, contest: Contest, log_unit: float) -> str:
+    """The score of a method; beside finals, that of a probe says from how few rows it comes."""
+    probe = "" if each.is_final or not contest.finals else f" after {len(each.positions):,} rows"
+    return f"{each.name} {each.score + log_unit:.4g}{probe}"
 
 
 def _rows_of(group: Sequence[Standing]) -> str:
@@ -84,7 +90,7 @@ def _missing(contest: Contest) -> str:
 
 def _proof(contest: Contest, winner: Standing, terms: Terms) -> str:
     """Can it be certified, and what does that cost?"""
-    can = "It can be certified" if winner.entry.can_be_certified else "It cannot be certified"
+    can = f"{winner.name} {'can' if winner.entry.can_be_certified else 'cannot'} be certified"
     for group in (contest.finals, *reversed(contest.rounds)):
         provable = [each.score for each in group if each.entry.can_be_certified]
         others = [each.score for each in group if not each.entry.can_be_certified]
