@@ -101,6 +101,14 @@ def test_the_exact_gp_lies_within_the_certificate_of_every_output() -> None:
         assert (latent**2 >= certificate.variance_lower - 1e-9).all()
 
 
+def test_certificates_are_explained_output_by_output(learned: MercerGP) -> None:
+    certificates = learned.certify()
+    for given in (certificates, certificates[1]):
+        with pytest.raises(InvalidInputError, match=r"has 3: call outputs_\[j\].explain"):
+            learned.explain(given)
+    assert learned.outputs_[1].explain(certificates[1]).text()
+
+
 def test_shapes_of_every_prediction(learned: MercerGP) -> None:
     assert learned.predict(NEW).shape == (15, 3)
     assert learned.predict(NEW, return_cov=True)[1].shape == (15, 15, 3)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from certgp.data import Rows
 from certgp.data.rows import read_target
-from certgp.errors import ExtrapolationWarning, NotCertifiableError
+from certgp.errors import ExtrapolationWarning, InvalidInputError, NotCertifiableError
 from certgp.estimators.simple_models import MOST_ROWS, predict_simple_models
 from certgp.estimators.validation import OutsideRange, check_inputs
 from certgp.gp import Mixture
@@ -109,6 +109,11 @@ def explain_certificate(
     coverage : share of held-out rows in their 95 % interval, where that was measured, to be told beside it
     rows : what to call X
     """
+    if self.outputs_ is not None:
+        raise InvalidInputError(
+            f"explain is for one output, and this model has {len(self.outputs_)}: call outputs_[j].explain with the "
+            "j-th of the certificates"
+        )
     latent = None
     if X is not None:
         with warnings.catch_warnings():
