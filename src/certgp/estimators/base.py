@@ -38,7 +38,6 @@ from certgp.estimators.validation import (
     new_torch_generator,
     warn_about_columns,
     warn_about_far_predictions,
-    warn_about_weights,
 )
 from certgp.guarantees import Certificate
 from certgp.guarantees.certify import DEFAULT_MAX_REFERENCE_RANK, Request
@@ -104,7 +103,6 @@ class GPRegressor(SklearnCallbacks, RegressorMixin, BaseEstimator, ABC):
         several.check_parameters(self)
         self.target_name_ = self.table_ = self.encoding_ = self.outputs_ = self._together = None
         rows = load_rows(self, X, y, sample_weight, least_rows=2)
-        warn_about_weights(rows)
         if has_outputs(rows):
             return self.hold_outputs(several.fit_outputs(self, OutputRows.of(rows)))
         rows, summary = leave_copies_out(self, rows, summarise(rows))

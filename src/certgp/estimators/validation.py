@@ -85,6 +85,8 @@ def load_rows(
     if not reset:
         _check_outputs(estimator, rows)
     rows = weigh_rows(rows, sample_weight)
+    if reset:
+        warn_about_weights(rows)
     if rows.n_rows < least_rows:
         raise InvalidInputError(
             f"sample_weight leaves {rows.n_rows} row(s) of weight above zero; at least {least_rows} are needed"

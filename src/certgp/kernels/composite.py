@@ -47,8 +47,15 @@ class Sum(Kernel):
         return any(part.size_given for part in self.parts.values())
 
     def relative(self) -> Self:
-        """The first term at a signal variance of one."""
-        return self.scaled(1.0 / next(iter(self.parts.values())).signal_variance, given=False)
+        """The first term at a signal variance of one: exactly, so that what is read from a file is what was written."""
+        first, size = next((prefix, part.signal_variance) for prefix, part in self.parts.items())
+
+        def one(prefix: str, part: Kernel) -> Kernel:
+            if prefix != first or SIGNAL not in part.parameters:
+                return part
+            return part.rebuild({SIGNAL: torch.ones_like(size)}, lambda _, each: each, given=False)  # not (1 / s) s
+
+        return self.scaled(1.0 / size, given=False).rebuild({}, one, given=False)
 
     def learned_values(self) -> dict[str, Tensor]:
         others = list(self.relative().parts.items())[1:]
